@@ -1,0 +1,3 @@
+//! Phaseline.
+
+pub mod model;
