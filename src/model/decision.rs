@@ -85,6 +85,8 @@ pub enum Reason {
     RecordUnreadable,
     /// The set is being deleted.
     Terminating,
+    /// No pod carries the set's current revision: a pod that dies would come back at a revision nobody expects.
+    StaleCurrentRevision,
     /// The strategy is one that is not driven.
     UnsupportedStrategy,
 }

@@ -40,6 +40,12 @@ pub struct Version {
     pub rest: String,
     /// `spec.replicas` where the manifest states it; without it the number belongs to an autoscaler.
     pub replicas: Option<u32>,
+    /// The `kubectl.kubernetes.io/restartedAt` that the manifest's template states, where it does.
+    pub restart: Option<String>,
+    /// `spec.ordinals.start` as the manifest states it, 0 without.
+    pub start: u32,
+    /// Whether the manifest states `persistentVolumeClaimRetentionPolicy.whenScaled: Delete`.
+    pub deletes_claims_when_scaled: bool,
     /// Whether manifest or commit message allows a scale-down to delete claims.
     pub allow_claim_deletion: bool,
     /// Whether the manifest asks for adoption (`phaseline.dev/adopt: "true"`).

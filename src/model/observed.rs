@@ -224,6 +224,8 @@ pub enum Milestone {
     Scheduled,
     /// Its kubelet took it on.
     Started,
+    /// It was Ready once.
+    Ready,
 }
 
 /// What the deadline is counted from: kept by the caller between two looks, forgotten at a restart

@@ -17,8 +17,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// How many pods this is of `replicas`: never more than there are, at least one when there is one
-    /// (but a `partition` above the top ordinal exposes none: it is for experts).
+    /// How many pods this is of `replicas`: never more than there are, at least one when there is one.
     pub fn count(self, replicas: u32) -> u32 {
         match self {
             Self::Pods(pods) => pods.max(1).min(replicas),
@@ -26,7 +25,7 @@ impl Size {
                 let share = (u64::from(replicas) * u64::from(percent)).div_ceil(100);
                 u32::try_from(share).unwrap_or(u32::MAX).max(1).min(replicas)
             }
-            Self::Partition(partition) => replicas.saturating_sub(partition),
+            Self::Partition(partition) => replicas.saturating_sub(partition).max(1).min(replicas),
         }
     }
 }
@@ -274,7 +273,7 @@ mod tests {
             (Size::Pods(1), 0, 0),
             (Size::Pods(4), 3, 3),
             (Size::Partition(2), 5, 3),
-            (Size::Partition(9), 5, 0),
+            (Size::Partition(9), 5, 1),
         ] {
             assert_eq!(size.count(replicas), count, "{size:?} of {replicas}");
         }

@@ -58,7 +58,9 @@ pub enum Mode {
     /// Through the stages of the plan.
     #[default]
     Staged,
-    /// To the end without pauses and soaks: a proven revision inside the rollback window, or `promote --full`.
+    /// To the end without pauses and soaks, because a person said so (`promote --full`).
+    Full,
+    /// To the end without pauses and soaks: a proven revision inside the rollback window.
     Fast,
     /// Back to stable: nothing more is exposed.
     Back,
@@ -107,6 +109,8 @@ pub struct Record {
     pub live: TemplateHash,
     /// The digest of the rest of the manifest as last applied.
     pub rest: String,
+    /// When the rollout began, in the same clock: what was broken before is not held against it.
+    pub began: i64,
     /// When the stage was written: seconds since 1970-01-01 UTC by the daemon's clock. The deadline counts from here
     /// until a pod moves.
     pub at: i64,

@@ -1,0 +1,99 @@
+//! A set that was there before: taken over only when told, and no pod restarts for it.
+
+use super::gate;
+use super::start;
+use super::view::say;
+use crate::model::{
+    Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Reason, Record, Seen, Verb, WaitingOn,
+};
+
+/// Looks at a set without a record.
+pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet, now: i64) -> Decision {
+    let name = &observed.workload.name;
+    let request = match &set.request {
+        Some(Ok(request)) => Some(request),
+        Some(Err(_)) | None => None,
+    };
+    let asked = request.is_some_and(|request| request.verb == Verb::Adopt);
+    if let (Some(request), false) = (request, asked) {
+        return required(observed).with(Action::DropRequest {
+            uid: set.uid.clone(),
+            resource_version: set.resource_version.clone(),
+            why: format!("{:?} is asked of a set that is not ours", request.verb),
+        });
+    }
+    let Some(desired) = desired else {
+        return required(observed).message("the set is not managed by phaseline, or Git was not asked");
+    };
+    if !asked && !desired.tip.adopt {
+        return required(observed).message(format!(
+            "a set of that name exists and is not managed by phaseline: `phaseline adopt {name}` takes it over \
+             without restarting a pod (or `phaseline.dev/adopt: \"true\"` in the manifest)"
+        ));
+    }
+    if let Some(why) = obstacle(observed, set) {
+        return say(observed, Phase::Blocked, Reason::NotAdoptable).waiting(WaitingOn::Correction).message(why);
+    }
+    let live = if set.template == desired.tip.hash {
+        start::tip(desired, &set.restarted_at)
+    } else {
+        // What runs there is in no commit: the difference will be the first rollout.
+        Seen { commit: CommitId::default(), hash: set.template.clone(), restart: set.restarted_at.clone() }
+    };
+    let record = Record {
+        v: Record::VERSION,
+        epoch: 1,
+        rollout: format!("{}-1", live.hash.short()),
+        target: live.clone(),
+        proven: vec![live.hash.clone()],
+        stable: Some(live),
+        mode: Mode::Staged,
+        plan: desired.plan.clone(),
+        digest: desired.plan_digest.clone(),
+        stage: None,
+        exposed: None,
+        done: true,
+        partition: PARKED,
+        generation: set.generation,
+        live: set.template.clone(),
+        // Empty: the first apply, which brings everything but the template, is due.
+        rest: String::new(),
+        began: now,
+        at: now,
+        promoted: false,
+        hold: None,
+        failed: Vec::new(),
+        req: request.map(|request| crate::model::record::Answer { id: request.id.clone(), refused: String::new() }),
+    };
+    say(observed, Phase::Progressing, Reason::Starting).message("the set is taken over").with(Action::Adopt {
+        record: Box::new(record),
+        base: (set.uid.clone(), set.resource_version.clone()),
+        clear_request: set.request.is_some(),
+    })
+}
+
+fn required(observed: &Observed) -> Decision {
+    say(observed, Phase::Blocked, Reason::AdoptionRequired).waiting(WaitingOn::Adoption)
+}
+
+/// Why a set cannot be taken over now.
+fn obstacle(observed: &Observed, set: &LiveSet) -> Option<String> {
+    if set.strategy != "RollingUpdate" {
+        return Some(format!(
+            "its update strategy is {}: phaseline drives RollingUpdate; change it first",
+            set.strategy
+        ));
+    }
+    if set.observed_generation < set.generation {
+        return Some("the StatefulSet controller has not seen its last change yet".into());
+    }
+    let strangers =
+        gate::own_pods(set, &observed.pods).find(|pod| pod.revision != set.current_revision && !pod.terminating);
+    if set.replicas > 0 && (set.current_revision != set.update_revision || strangers.is_some()) {
+        return Some(format!(
+            "a rollout is under way in it (current revision {}, update revision {}): let it end, or set it back first",
+            set.current_revision, set.update_revision
+        ));
+    }
+    None
+}

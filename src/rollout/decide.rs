@@ -1,0 +1,343 @@
+//! Decides the next actions of one workload.
+
+use jiff::Timestamp;
+
+use super::running::{self, Behind};
+use super::start::{self, Entry, Meeting};
+use super::view::{Case, say};
+use super::{adopt, drift, gate, request, rest};
+use crate::model::{
+    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Phase, Problem, Reason, Record,
+    RecordState, Version, WaitingOn, Wanted,
+};
+
+/// Decides what to do about one workload, and says how it is.
+///
+/// Pure and total: the same facts give the same decision, whenever and wherever the process was started.
+/// At most one write to the set comes out; the next look decides on the next one.
+pub fn decide(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
+    let mut decision = look(wanted, observed, now);
+    if let (Some(seconds), false) = (observed.stale_seconds, decision.actions.is_empty()) {
+        decision.actions.clear();
+        decision.phase = Phase::Progressing;
+        decision.reason = Reason::ViewStale;
+        decision.waiting_on = Some(WaitingOn::FreshView);
+        decision.message = format!("nothing was heard from the cluster for {seconds} s: not acting on old news");
+    }
+    decision
+}
+
+fn look(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
+    let (desired, problem) = match wanted {
+        Wanted::Is(desired, problem) => (Some(*desired), *problem),
+        Wanted::Broken(problem) => (None, Some(*problem)),
+        Wanted::Unknown | Wanted::Absent => (None, None),
+    };
+    let Some(set) = &observed.set else { return missing(desired, problem, observed, now) };
+    if set.terminating {
+        return say(observed, Phase::Progressing, Reason::Terminating)
+            .waiting(WaitingOn::SetGone)
+            .message("the set is being deleted");
+    }
+    let decision = match &set.record {
+        RecordState::Absent => adopt::look(desired, observed, set, now.as_second()),
+        RecordState::Unreadable(why) => say(observed, Phase::Blocked, Reason::RecordUnreadable)
+            .waiting(WaitingOn::Correction)
+            .message(format!("the annotation {} cannot be read: {why}", Record::ANNOTATION)),
+        RecordState::Is(record, text) => {
+            let case = Case { desired, observed, set, record, text, now };
+            owned(&case, matches!(wanted, Wanted::Absent))
+        }
+    };
+    with_trouble(decision, problem, observed)
+}
+
+/// A set that is not there.
+fn missing(desired: Option<&Desired>, problem: Option<&Problem>, observed: &Observed, now: Timestamp) -> Decision {
+    if let Some((reason, message)) = &observed.refused {
+        return say(observed, Phase::Blocked, *reason).waiting(WaitingOn::Correction).message(message.clone());
+    }
+    let Some(desired) = desired else {
+        let message = problem.map_or_else(|| "there is no such set".into(), words_of);
+        let reason = if problem.is_some() { Reason::InvalidManifest } else { Reason::Missing };
+        return say(observed, Phase::Blocked, reason).waiting(WaitingOn::Correction).message(message);
+    };
+    if !observed.pods.is_empty() {
+        return say(observed, Phase::Blocked, Reason::Missing).waiting(WaitingOn::Correction).message(format!(
+            "the set is gone but {} of its pods are not: creating it at the new template would lose the old side; \
+             delete the pods, or create the set as it was and adopt it",
+            observed.pods.len()
+        ));
+    }
+    say(observed, Phase::Progressing, Reason::Installing)
+        .message("the set is created")
+        .with(start::create(desired, now.as_second()))
+}
+
+/// A set with a record of ours.
+fn owned(case: &Case<'_>, orphaned: bool) -> Decision {
+    let (set, record) = (case.set, case.record);
+    let refused = case.observed.refused.is_some();
+    let behind = behind(case);
+    if let Some(decision) = request::look(case, behind) {
+        return decision;
+    }
+    if orphaned {
+        return case
+            .say(Phase::Blocked, Reason::Orphaned)
+            .waiting(WaitingOn::Correction)
+            .message("Git has no manifest of it any more: the set stays as it is, nothing is rolled");
+    }
+    if let Some(drift) = drift::find(set, record, stated(case.desired, record)) {
+        return case
+            .say(Phase::Degraded, Reason::Drifted)
+            .waiting(WaitingOn::DriftDecision)
+            .message(drift.words(case.name()));
+    }
+    if let Some((Reason::Drifted, message)) = &case.observed.refused {
+        return case.say(Phase::Degraded, Reason::Drifted).waiting(WaitingOn::DriftDecision).message(message.clone());
+    }
+    if let Some(wish) = drift::restart_wished(set, record) {
+        return request::restart(case, wish);
+    }
+    // What the server refused is not sent again: the last good state stays in force.
+    match case.desired.filter(|_| !refused) {
+        Some(desired) => asked_for(case, desired, behind),
+        None => go_on(case, Behind::Nobody),
+    }
+}
+
+/// The replicas that the manifest in force states, for the search for drift.
+pub(super) fn stated(desired: Option<&Desired>, record: &Record) -> Option<u32> {
+    desired.filter(|desired| desired.tip.rest == record.rest).and_then(|desired| desired.tip.replicas)
+}
+
+/// Whether a newer revision waits behind the running rollout.
+fn behind(case: &Case<'_>) -> Behind {
+    let (Some(desired), false) = (case.desired, case.record.done) else { return Behind::Nobody };
+    let target = start::tip(desired, &case.set.restarted_at);
+    if target.same_pods(&case.record.target) {
+        return Behind::Nobody;
+    }
+    match start::meet(desired, case.record, &target) {
+        Meeting::Queue => Behind::Queued,
+        Meeting::Block => Behind::Blocking,
+        Meeting::Enter(_) | Meeting::Barred => Behind::Nobody,
+    }
+}
+
+/// Takes the running rollout further, or looks at the set at rest.
+fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
+    if case.record.done { rest::at_rest(case) } else { running::go_on(case, behind) }
+}
+
+/// Compares what Git asks for with what is in force.
+fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
+    let (set, record) = (case.set, case.record);
+    let target = start::tip(desired, &set.restarted_at);
+    let same = target.same_pods(&record.target);
+    let sync_due = desired.tip.rest != record.rest;
+    if same && !sync_due {
+        if !record.done && start::has_failed(record, &record.target) && target.commit != record.target.commit {
+            return another_try(case, desired);
+        }
+        return note_plan(case, desired, go_on(case, behind));
+    }
+    if let Some(decision) = forbidden(case, &desired.tip) {
+        return decision;
+    }
+    if same {
+        return scaled_or_labelled(case, desired, &desired.tip);
+    }
+    let pending = target.commit.to_string();
+    let meeting = if record.hold.is_some() { None } else { Some(start::meet(desired, record, &target)) };
+    if let Some(Meeting::Enter(entry)) = meeting {
+        return begin(case, desired, entry);
+    }
+    // The new template waits; everything else of the commit does not.
+    let mut decision = if sync_due && target.hash != record.target.hash {
+        match &desired.target {
+            Some(in_force) => scaled_or_labelled(case, desired, in_force),
+            None => {
+                let mut decision = go_on(case, behind);
+                decision
+                    .message
+                    .push_str("; Git has the commit in force no more, so the rest of the new one waits too");
+                decision
+            }
+        }
+    } else {
+        go_on(case, behind)
+    };
+    let short = desired.tip.commit.id.short();
+    decision.pending = Some(pending);
+    match meeting {
+        Some(Meeting::Barred) => {
+            let name = case.name();
+            if decision.phase == Phase::Healthy {
+                (decision.phase, decision.reason) = (Phase::Degraded, Reason::Superseded);
+                decision.waiting_on = Some(WaitingOn::Decision);
+            }
+            decision.message = joined(
+                decision.message,
+                format!("commit {short} failed before and is not tried again: `phaseline retry {name}`"),
+            );
+        }
+        Some(Meeting::Queue) => {
+            decision.message = joined(decision.message, format!("commit {short} waits for the running rollout to end"));
+        }
+        Some(Meeting::Block) | None => {
+            decision.message = joined(decision.message, format!("commit {short} waits"));
+        }
+        Some(Meeting::Enter(_)) => {}
+    }
+    decision
+}
+
+fn joined(before: String, more: String) -> String {
+    if before.is_empty() { more } else { format!("{before}; {more}") }
+}
+
+/// Starts the rollout of the tip.
+fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
+    let set = case.set;
+    let stale = set.replicas > 0
+        && case.record.done
+        && !case.observed.pods.is_empty()
+        && gate::own_pods(set, &case.observed.pods).all(|pod| pod.revision != set.current_revision);
+    if stale {
+        return case.say(Phase::Blocked, Reason::StaleCurrentRevision).waiting(WaitingOn::Correction).message(format!(
+            "no pod runs the set's current revision {}: a pod that dies during a rollout would come back at it; \
+                 let the controller finish an update with partition 0 first",
+            set.current_revision
+        ));
+    }
+    let action = start::begin(desired, set, case.record, entry, case.seconds());
+    let words = match entry {
+        Entry::Back => "the commit goes back to the stable revision: exposed pods go back, nothing more is exposed",
+        Entry::Fast => "the commit goes back to a proven revision: pauses and soaks are skipped",
+        Entry::Continue => "a new revision takes over the exposed pods",
+        Entry::Restart => "a new revision starts from the first stage",
+        Entry::Install => "the first revision never became Ready: installed again",
+        Entry::Staged => "a new revision is rolled out",
+    };
+    let mut decision = case.say(Phase::Progressing, Reason::Starting).message(words);
+    decision.pending = Some(desired.tip.commit.id.to_string());
+    with_handover(case, desired, action, decision)
+}
+
+/// Applies everything but the template.
+fn scaled_or_labelled(case: &Case<'_>, desired: &Desired, template_of: &Version) -> Decision {
+    let replicas = desired.tip.replicas.unwrap_or(case.set.replicas);
+    let partition = request::partition_at(case.record, replicas);
+    let action = start::sync(ApplyKind::Sync, &desired.tip, template_of, case.set, case.record, partition);
+    let decision =
+        case.say(Phase::Progressing, Reason::Starting).message("replicas or metadata of the commit are applied");
+    with_handover(case, desired, action, decision)
+}
+
+/// Puts a handover before an apply that drops `replicas`.
+///
+/// Dropped by its only owner the field would be reset to 1, and claims with it.
+pub(super) fn with_handover(case: &Case<'_>, desired: &Desired, action: Action, decision: Decision) -> Decision {
+    let owned_by = |who: fn(&FieldOwner) -> bool| case.set.owners.iter().any(|owner| owner.replicas && who(owner));
+    let ours_alone = owned_by(|owner| owner.manager == FieldOwner::DAEMON && owner.apply)
+        && !owned_by(|owner| owner.manager != FieldOwner::DAEMON);
+    if desired.tip.replicas.is_none() && ours_alone {
+        return decision
+            .message("replicas are handed over: the manifest leaves them to others")
+            .with(Action::HandOverReplicas { replicas: case.set.replicas, base: case.base() });
+    }
+    decision.with(action)
+}
+
+/// What is not carried out, whoever asks.
+fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
+    let (set, record) = (case.set, case.record);
+    if tip.replicas == Some(0) && set.replicas > 0 && !record.done && record.mode != Mode::Install {
+        return Some(case.say(Phase::Blocked, Reason::ScaleToZero).waiting(WaitingOn::Correction).message(
+            "the commit scales to zero in the middle of a rollout, which would make the canary current for good; \
+             revert or finish the rollout first",
+        ));
+    }
+    let removed = claims_removed(case.observed, set, tip);
+    if removed.is_empty() || tip.allow_claim_deletion {
+        return None;
+    }
+    Some(case.say(Phase::Blocked, Reason::ClaimDeletion).waiting(WaitingOn::Correction).message(format!(
+        "the scale-down would delete the claims {} (whenScaled: Delete); say \
+         `phaseline.dev/allow-claim-deletion: \"true\"` in the manifest or the commit message if that is meant",
+        removed.join(", ")
+    )))
+}
+
+/// The claims that the manifest's own retention policy would delete, by name.
+pub fn claims_removed(observed: &Observed, set: &LiveSet, tip: &Version) -> Vec<String> {
+    let replicas = tip.replicas.unwrap_or(set.replicas);
+    if !tip.deletes_claims_when_scaled {
+        return Vec::new();
+    }
+    let kept = tip.start..tip.start.saturating_add(replicas);
+    gate::ordinals(set)
+        .filter(|ordinal| !kept.contains(&ordinal.0))
+        .flat_map(|ordinal| {
+            set.claim_templates.iter().map(move |claim| format!("{claim}-{}-{ordinal}", observed.workload.name))
+        })
+        .collect()
+}
+
+/// A new commit with the template of a failed one is a decision: it is tried.
+fn another_try(case: &Case<'_>, desired: &Desired) -> Decision {
+    let mut new = case.record.clone();
+    new.target.commit = desired.tip.commit.id.clone();
+    (new.at, new.promoted) = (case.seconds(), false);
+    case.say(Phase::Progressing, Reason::WaitingReady)
+        .message("a new commit brings the template that failed before: it is tried again")
+        .with(case.note(new))
+}
+
+/// Says that an edited plan waits.
+fn note_plan(case: &Case<'_>, desired: &Desired, mut decision: Decision) -> Decision {
+    if !case.record.done && desired.plan_digest != case.record.digest {
+        let by_hand = matches!(
+            (&case.record.plan.schedule, &desired.plan.schedule),
+            (crate::model::Schedule::ByHand(_), crate::model::Schedule::ByHand(_))
+        );
+        if !by_hand {
+            decision.message = joined(
+                decision.message,
+                format!(
+                    "a newer plan waits for the next rollout; `phaseline resume {} --replan` takes it",
+                    case.name()
+                ),
+            );
+        }
+    }
+    decision
+}
+
+/// Adds what the server refused, or what is wrong with the newest commit.
+fn with_trouble(mut decision: Decision, problem: Option<&Problem>, observed: &Observed) -> Decision {
+    let (reason, message) = match (&observed.refused, problem) {
+        (Some((reason, message)), _) => (*reason, message.clone()),
+        (None, Some(problem)) => (Reason::InvalidManifest, words_of(problem)),
+        (None, None) => return decision,
+    };
+    if !decision.actions.is_empty() {
+        return decision;
+    }
+    if reason == Reason::Drifted {
+        // Said already.
+        return decision;
+    }
+    if decision.phase == Phase::Healthy {
+        (decision.phase, decision.reason) = (Phase::Blocked, reason);
+        decision.waiting_on = Some(WaitingOn::Correction);
+    }
+    decision.message = joined(decision.message, message);
+    decision
+}
+
+fn words_of(problem: &Problem) -> String {
+    problem.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,86 @@
+//! Says since when a stage has not come any further.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::gate::{self, Question};
+use crate::model::{Milestone, Ordinal, Pod, Progress, Record};
+
+/// What the deadline says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The memory for the next look.
+    pub progress: Progress,
+    /// When the deadline passes, if nothing moves.
+    pub deadline: Timestamp,
+}
+
+/// Brings the memory up to date.
+///
+/// Progress is a new maximum of verified pods, or a pod of the stage that gets further than it ever was: created,
+/// scheduled, started, Ready for the first time. A pod that goes up and down is none. A pod that is Ready has its
+/// soak on top of the deadline, once.
+pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timestamp, before: &Progress) -> Verdict {
+    let key = format!("{}/{:?}/{:?}/{}", record.rollout, record.stage, record.exposed, record.at);
+    let fresh = before.key != key;
+    let mut progress = if fresh {
+        Progress {
+            key,
+            reached: BTreeMap::new(),
+            verified: 0,
+            at: None,
+            repairs: before.repairs.clone(),
+            repairing: before.repairing.clone(),
+        }
+    } else {
+        before.clone()
+    };
+    let written = Timestamp::from_second(record.at).unwrap_or(now).min(now);
+    let mut at = progress.at.unwrap_or(written);
+    let soak = i64::from(question.soak.max(question.set.min_ready_seconds));
+    for pod in stage_pods(question) {
+        let (milestone, when) = furthest(pod);
+        let known = progress.reached.get(&pod.ordinal);
+        if known.is_none_or(|known| *known < milestone) {
+            progress.reached.insert(pod.ordinal, milestone);
+            // At the first look after a start of ours the pods themselves tell when they moved.
+            let moved = if fresh { when.min(now) } else { now };
+            at = at.max(if milestone == Milestone::Ready { gate::after(moved, soak) } else { moved });
+        }
+    }
+    if verified > progress.verified {
+        progress.verified = verified;
+        if !fresh {
+            at = at.max(now);
+        }
+    }
+    progress.at = Some(at);
+    Verdict { progress, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+}
+
+/// The pods that count: those that run the target and are exposed.
+fn stage_pods<'a>(question: Question<'a>) -> impl Iterator<Item = &'a Pod> {
+    gate::own_pods(question.set, question.pods).filter(move |pod| {
+        pod.revision == question.set.update_revision
+            && !pod.terminating
+            && gate::is_exposed(question.set, question.partition, pod.ordinal)
+    })
+}
+
+/// How far a pod has come, and when it got there.
+fn furthest(pod: &Pod) -> (Milestone, Timestamp) {
+    match (pod.ready, pod.started, pod.scheduled) {
+        (true, _, _) => (Milestone::Ready, pod.ready_since.unwrap_or(pod.created)),
+        (false, Some(started), _) => (Milestone::Started, started),
+        (false, None, Some(scheduled)) => (Milestone::Scheduled, scheduled),
+        (false, None, None) => (Milestone::Created, pod.created),
+    }
+}
+
+/// Remembers that a broken pod is being replaced.
+pub fn note_repair(progress: &mut Progress, ordinal: Ordinal, revision: &str, uid: &str) {
+    let count = progress.repairs.entry((ordinal, revision.to_owned())).or_default();
+    *count = count.saturating_add(1);
+    progress.repairing = Some(uid.to_owned());
+}

@@ -1,0 +1,106 @@
+//! Picks the broken pod that may be replaced (kubernetes#67250), if there is one.
+//!
+//! After a revert or a fix the StatefulSet controller waits for ever for the pod that the bad revision broke. It is
+//! deleted once, with preconditions, and only where its replacement is of another revision than the one that broke it.
+
+use jiff::Timestamp;
+
+use super::gate::{self, Question};
+use crate::model::{Action, Pod, PodPhase, Progress, RepairPolicy};
+
+/// How often one ordinal is replaced because of one revision.
+const MOST_REPAIRS: u32 = 3;
+/// How long a pod that was Ready once has to be in trouble before it counts as broken, in seconds.
+const TROUBLE_SECONDS: i64 = 30;
+/// A pod whose Ready condition is this much younger than its start, in seconds, was Ready in between.
+const FIRST_REPORT_SECONDS: i64 = 3;
+/// What a pod does not get out of by itself.
+const HOPELESS: [&str; 10] = [
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "CrashLoopBackOff",
+    "RunContainerError",
+    "Unschedulable",
+    "InitFailed",
+];
+
+/// What is to be done about broken pods.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Repair {
+    /// Nothing.
+    None,
+    /// One pod is on its way out, or on its way back: wait.
+    UnderWay,
+    /// This one is replaced.
+    Delete(Action),
+    /// This pod stands in the way and may not be replaced, and why.
+    Stuck(crate::model::Ordinal, &'static str),
+}
+
+/// Picks the pod.
+pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, now: Timestamp) -> Repair {
+    let set = question.set;
+    if set.observed_generation < set.generation || (set.parallel && !set.max_unavailable) {
+        // Under Parallel the controller does it itself, unless it counts unavailable pods.
+        return Repair::None;
+    }
+    let mut broken: Option<&Pod> = None;
+    for ordinal in gate::ordinals(set) {
+        match question.pods.get(&ordinal).filter(|pod| pod.owner == set.uid) {
+            // One at a time.
+            None => return Repair::UnderWay,
+            Some(pod) if pod.terminating => return Repair::UnderWay,
+            Some(pod) if pod.ready => {}
+            // Ordered: the lowest one is what the controller waits for. Parallel: any of them, the top one first.
+            Some(pod) => {
+                if broken.is_none() || set.parallel {
+                    broken = Some(pod);
+                }
+            }
+        }
+    }
+    let Some(pod) = broken else { return Repair::None };
+    let native = if gate::is_exposed(set, question.partition, pod.ordinal) {
+        &set.update_revision
+    } else {
+        &set.current_revision
+    };
+    let ours = pod.revision == set.update_revision || &pod.revision == native;
+    // Ended pods are replaced by the controller; on a lost node the pod may still run.
+    if ours || pod.node_lost || matches!(pod.phase, PodPhase::Failed | PodPhase::Succeeded) || !is_broken(pod, now) {
+        return Repair::None;
+    }
+    let proven = *native == set.update_revision
+        || gate::own_pods(set, question.pods).any(|other| &other.revision == native && other.ready);
+    let key = (pod.ordinal, pod.revision.clone());
+    if policy == RepairPolicy::None {
+        return Repair::Stuck(pod.ordinal, "repairPolicy is None: delete the pod yourself");
+    }
+    if !proven {
+        return Repair::Stuck(pod.ordinal, "its replacement would be of a revision that no Ready pod runs");
+    }
+    if progress.repairs.get(&key).copied().unwrap_or_default() >= MOST_REPAIRS {
+        return Repair::Stuck(pod.ordinal, "it was replaced three times and came back broken");
+    }
+    if progress.repairing.as_ref() == Some(&pod.uid) {
+        return Repair::UnderWay;
+    }
+    Repair::Delete(Action::DeletePod {
+        ordinal: pod.ordinal,
+        uid: pod.uid.clone(),
+        resource_version: pod.resource_version.clone(),
+    })
+}
+
+/// Whether a pod is broken for good: it never was Ready at its revision, or it has been in a hopeless state for a while.
+fn is_broken(pod: &Pod, now: Timestamp) -> bool {
+    let first_report = gate::after(pod.started.unwrap_or(pod.created), FIRST_REPORT_SECONDS);
+    let never_ready = pod.ready_since.is_none_or(|since| since <= first_report);
+    let hopeless = pod.faults.iter().any(|fault| HOPELESS.contains(&fault.reason.as_str()));
+    let unready_since = pod.ready_since.unwrap_or(pod.created);
+    never_ready || (hopeless && gate::after(unready_since, TROUBLE_SECONDS) <= now)
+}

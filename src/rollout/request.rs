@@ -1,0 +1,296 @@
+//! Carries out what people ask for, or refuses it with the reason.
+
+use super::running::{self, Behind, go_on};
+use super::stage;
+use super::start::{self, has_failed};
+use super::view::Case;
+use super::{decide, drift};
+use crate::model::{
+    Action, ApplyKind, Decision, Hold, Mode, PARKED, Phase, Reason, Record, Request, Schedule, Verb, WaitingOn,
+    record::Answer,
+};
+
+/// Looks at the set's request. None: there is none, or it has been answered.
+pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
+    let request = match case.set.request.as_ref()? {
+        Ok(request) => request,
+        Err(why) => {
+            return Some(drop_request(case, format!("it cannot be read: {why}")));
+        }
+    };
+    if case.record.req.as_ref().is_some_and(|answer| answer.id == request.id) {
+        return None;
+    }
+    Some(match carry_out(case, request, behind) {
+        Ok(decision) => decision,
+        Err(why) => refuse(case, request, why),
+    })
+}
+
+/// The decision that carries it out, or why it is refused.
+fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision, String> {
+    let record = case.record;
+    let drifted = drift_of(case);
+    match request.verb {
+        Verb::Release => return release(case, request),
+        Verb::ResumeOverwrite => return overwrite(case, request),
+        Verb::ResumeAccept => return accept(case, request, drifted.is_some()),
+        Verb::Adopt => return Err("the set is managed by phaseline already".into()),
+        _ if drifted.is_some() => {
+            return Err("the set has drifted: decide about that first (`phaseline status` says how)".into());
+        }
+        _ => {}
+    }
+    if !request.rollout.is_empty() && request.rollout != record.rollout {
+        return Err(format!("it was about rollout {}, the set is at {} now", request.rollout, record.rollout));
+    }
+    match request.verb {
+        Verb::Pause if record.hold.is_some() => Err("it is paused already".into()),
+        Verb::Pause => {
+            let new = Record { hold: Some(Hold { by: request.by.clone() }), ..answered(record, request) };
+            Ok(case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).with(case.note(new)))
+        }
+        Verb::Resume => resume(case, request, behind),
+        Verb::Promote | Verb::PromoteFull => promote(case, request, behind),
+        Verb::Retry => retry(case, request),
+        Verb::ResumeReplan => replan(case, request),
+        Verb::ResumeOverwrite | Verb::ResumeAccept | Verb::Adopt | Verb::Release => {
+            Err("it cannot be carried out now".into())
+        }
+    }
+}
+
+fn drift_of(case: &Case<'_>) -> Option<drift::Drift> {
+    drift::find(case.set, case.record, decide::stated(case.desired, case.record))
+}
+
+/// The record that says that a request was carried out.
+fn answered(record: &Record, request: &Request) -> Record {
+    Record { req: Some(Answer { id: request.id.clone(), refused: String::new() }), ..record.clone() }
+}
+
+fn refuse(case: &Case<'_>, request: &Request, why: String) -> Decision {
+    let new = Record {
+        // Bounded, since the record is.
+        req: Some(Answer { id: request.id.clone(), refused: why.chars().take(160).collect() }),
+        ..case.record.clone()
+    };
+    case.say(Phase::Progressing, Reason::Starting)
+        .message(format!("a request of {} is refused: {why}", request.by))
+        .with(case.note(new))
+}
+
+fn drop_request(case: &Case<'_>, why: String) -> Decision {
+    case.say(Phase::Progressing, Reason::Starting).with(Action::DropRequest {
+        uid: case.set.uid.clone(),
+        resource_version: case.set.resource_version.clone(),
+        why,
+    })
+}
+
+/// Ends a hold, or lets a blocked commit take over.
+fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision, String> {
+    let mut new = answered(case.record, request);
+    if new.hold.is_some() {
+        (new.hold, new.at) = (None, case.seconds());
+        return Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)));
+    }
+    let (Behind::Blocking, Some(desired)) = (behind, case.desired) else {
+        return Err("nothing is paused".into());
+    };
+    let record = Record { req: new.req, ..case.record.clone() };
+    let action = start::begin(desired, case.set, &record, start::Entry::Continue, case.seconds());
+    Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)))
+}
+
+/// Ends a pause: of the plan, or of a blocking commit.
+fn promote(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision, String> {
+    let record = case.record;
+    if record.done {
+        return Err("no rollout is under way".into());
+    }
+    if record.hold.is_some() {
+        return Err(format!("it is paused by a person: `phaseline resume {}` first", case.name()));
+    }
+    if has_failed(record, &record.target) {
+        return Err(format!("it has failed: `phaseline retry {}` first", case.name()));
+    }
+    if request.stage.is_some() && request.stage != record.stage {
+        return Err("the stage has moved on since".into());
+    }
+    let now = go_on(case, behind);
+    let in_a_pause =
+        matches!(now.waiting_on, Some(WaitingOn::Promotion | WaitingOn::Pause { .. } | WaitingOn::NewRevisionDecision));
+    let mut promoted = answered(record, request);
+    if request.verb == Verb::PromoteFull {
+        promoted.mode = if record.mode == Mode::Staged { Mode::Full } else { record.mode };
+        promoted.promoted = true;
+    } else if in_a_pause {
+        promoted.promoted = true;
+    } else {
+        return Err("the stage is not in a pause: its pods are not done yet".into());
+    }
+    // The same step with the pause behind it: the answer travels in the write of the stage.
+    let next = go_on(&Case { record: &promoted, ..*case }, behind);
+    if next.actions.iter().any(|action| matches!(action, Action::Patch { .. })) {
+        return Ok(next);
+    }
+    Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(promoted)))
+}
+
+/// Forgets that a target failed, and gives it another deadline.
+fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
+    let mut new = answered(case.record, request);
+    let tip = case.desired.map(|desired| start::tip(desired, &case.set.restarted_at));
+    let before = new.failed.len();
+    new.failed.retain(|failed| {
+        let is = |seen: &crate::model::Seen| failed.commit == seen.commit && failed.hash == seen.hash;
+        !is(&case.record.target) && !tip.as_ref().is_some_and(is)
+    });
+    if new.failed.len() == before {
+        return Err("nothing has failed".into());
+    }
+    new.at = case.seconds();
+    Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
+}
+
+/// Takes the plan at the tip in the middle of a rollout. Exposed pods stay exposed.
+fn replan(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
+    let desired = case.desired.ok_or("Git was not asked")?;
+    let record = case.record;
+    if record.done || record.digest == desired.plan_digest {
+        return Err("no newer plan waits".into());
+    }
+    let mut new = answered(record, request);
+    new.plan = desired.plan.clone();
+    new.digest.clone_from(&desired.plan_digest);
+    if !matches!(new.plan.schedule, Schedule::ByHand(_)) {
+        let exposed = stage::exposed(record.partition, case.set.replicas);
+        (new.stage, new.exposed) = stage::locate(&new.plan, case.set.replicas, exposed);
+    }
+    (new.at, new.promoted) = (case.seconds(), false);
+    Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
+}
+
+/// Puts Git's state back over a drift.
+fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
+    let desired = case.desired.ok_or("Git was not asked")?;
+    let record = answered(case.record, request);
+    let target = start::tip(desired, &case.record.target.restart);
+    let running = !record.done && target.hash != record.target.hash;
+    let starts = record.done && target.hash != record.target.hash;
+    if starts || (running && drift_of(case).is_none()) {
+        // Nothing moved on the set itself: what stands in the way is another owner of a field.
+        let entry = match start::meet(desired, &record, &target) {
+            start::Meeting::Enter(entry) => entry,
+            _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
+        };
+        let Action::Apply { manifest, partition, record, base, .. } =
+            start::begin(desired, case.set, &record, entry, case.seconds())
+        else {
+            return Err("it cannot be carried out now".into());
+        };
+        let action = Action::Apply { kind: ApplyKind::Overwrite, manifest, partition, record, base };
+        return Ok(case.say(Phase::Progressing, Reason::Starting).with(action));
+    }
+    let template_of = if target.hash == record.target.hash { Some(&desired.tip) } else { desired.target.as_ref() };
+    let template_of = template_of.ok_or("Git has the commit in force no more; `resume --accept` or push a new one")?;
+    let mut set = case.set.clone();
+    // What somebody else put there goes, a restart that was rolled out stays.
+    set.restarted_at.clone_from(&record.target.restart);
+    let partition = record.partition;
+    let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
+    Ok(case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back").with(action))
+}
+
+/// Goes on from what is there.
+fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision, String> {
+    let (set, record) = (case.set, case.record);
+    if !drifted {
+        return Err("nothing has drifted".into());
+    }
+    if set.strategy != "RollingUpdate" {
+        return Err(format!("the strategy is {}: only `resume --overwrite` or `release`", set.strategy));
+    }
+    let mut new = answered(record, request);
+    new.live = set.template.clone();
+    new.target.restart.clone_from(&set.restarted_at);
+    new.at = case.seconds();
+    let say = case.say(Phase::Progressing, Reason::WaitingReady);
+    if !record.done {
+        let partition = set.partition.unwrap_or(record.partition);
+        let exposed = stage::exposed(partition, set.replicas);
+        if !matches!(new.plan.schedule, Schedule::ByHand(_)) {
+            (new.stage, new.exposed) = stage::locate(&new.plan, set.replicas, exposed);
+        }
+        return Ok(say.message("the live state is taken as it is").with(case.advance(new, partition)));
+    }
+    if set.template == record.live || set.current_revision == set.update_revision {
+        return Ok(say.message("the live state is taken as it is").with(case.advance(new, PARKED)));
+    }
+    // The template that somebody put there goes through the plan like any other.
+    let mut rolled = start::restarted(&new, new.target.clone(), case.seconds());
+    rolled.stage = Some(0);
+    let partition = start::first_partition(&rolled, set.replicas);
+    Ok(say.message("the live template is rolled out by the plan").with(case.advance(rolled, partition)))
+}
+
+/// Gives the set back.
+fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
+    if case.desired.is_some_and(|desired| desired.tip.adopt) {
+        return Err(format!(
+            "the manifest asks for adoption: take `phaseline.dev/adopt` out of it first, {}",
+            request.by
+        ));
+    }
+    let pending = !case.record.done || case.set.current_revision != case.set.update_revision;
+    let partition = (!pending).then_some(crate::model::Partition(0));
+    Ok(case
+        .say(Phase::Blocked, Reason::AdoptionRequired)
+        .message("the set is given back")
+        .with(Action::Release { partition, base: case.base() }))
+}
+
+/// The wish for a restart that somebody left on the template, as a rollout of the same commit.
+pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
+    let (set, record) = (case.set, case.record);
+    let mut target = record.target.clone();
+    wish.clone_into(&mut target.restart);
+    let say =
+        case.say(Phase::Progressing, Reason::Starting).message("a restart was asked for: it goes through the plan");
+    if !record.done {
+        // The controller restarts the exposed pods already; they are verified again.
+        let mut new = start::restarted(record, target, record.began);
+        (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
+        (new.at, new.generation) = (case.seconds(), set.generation);
+        new.hold.clone_from(&record.hold);
+        return say.with(case.note(new));
+    }
+    if let Some(hold) = &record.hold {
+        return case
+            .say(Phase::Paused, Reason::PausedByUser)
+            .waiting(WaitingOn::Resume)
+            .message(format!("paused by {}; a restart waits", hold.by));
+    }
+    let mut new = start::restarted(record, target, case.seconds());
+    if let Some(desired) = case.desired {
+        new.plan = desired.plan.clone();
+        new.digest.clone_from(&desired.plan_digest);
+    }
+    if set.replicas == 0 {
+        (new.done, new.stable) = (true, Some(new.target.clone()));
+        return say.with(case.advance(new, PARKED));
+    }
+    new.stage = Some(0);
+    let partition = match new.plan.schedule {
+        // By hand the manifest's partition stages templates; a restart has no commit to stage it.
+        Schedule::ByHand(_) => crate::model::Partition(0),
+        _ => start::first_partition(&new, set.replicas),
+    };
+    say.with(case.advance(new, partition))
+}
+
+/// Where a rollout would stand after scaling, for the writes that scale.
+pub(super) fn partition_at(record: &Record, replicas: u32) -> crate::model::Partition {
+    if record.done { record.partition } else { running::follow(record, replicas) }
+}

@@ -1,0 +1,323 @@
+//! Takes a running rollout one step further, or says what it waits for.
+
+use jiff::Timestamp;
+
+use super::gate::{self, Answer, Question};
+use super::progress;
+use super::repair::{self, Repair};
+use super::stage::{self, Standing};
+use super::start::{has_failed, last_stage};
+use super::view::{Case, stage_view};
+use crate::model::{
+    Decision, Failed, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, WaitingOn,
+};
+
+/// A newer revision that does not take over yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// There is none.
+    Nobody,
+    /// It waits for the end of this rollout.
+    Queued,
+    /// It waits for a person, and so does this rollout.
+    Blocking,
+}
+
+/// The partition at which a rollout stands after the set was scaled to `replicas`.
+///
+/// It follows the share of the current stage, up as well as down. Nothing is exposed where the rollout is held or has
+/// failed, so there it only rises; and on the way back, during a first install or by hand it stays where it is.
+pub(super) fn follow(record: &Record, replicas: u32) -> Partition {
+    if matches!(record.mode, Mode::Back | Mode::Install) || matches!(record.plan.schedule, Schedule::ByHand(_)) {
+        return record.partition;
+    }
+    let wanted = stage::standing(record, replicas).partition;
+    let halted = record.hold.is_some() || has_failed(record, &record.target);
+    if halted { wanted.max(record.partition) } else { wanted }
+}
+
+/// Goes on.
+pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
+    let (set, record) = (case.set, case.record);
+    if set.replicas == 0 && record.mode != Mode::Install {
+        return promoted_by_scale_to_zero(case);
+    }
+    let followed = follow(record, set.replicas);
+    if followed != record.partition {
+        return case
+            .say(Phase::Progressing, Reason::WaitingReady)
+            .message(format!("the set was scaled to {}: the partition follows its stage", set.replicas))
+            .with(case.advance(record.clone(), followed));
+    }
+    let standing = stage::standing(record, set.replicas);
+    let question = Question {
+        set,
+        pods: &case.observed.pods,
+        partition: record.partition,
+        need: if record.mode == Mode::Install { set.replicas } else { standing.count },
+        soak: match (record.mode, &standing.group) {
+            (Mode::Staged, Some(group)) => group.soak,
+            _ => 0,
+        },
+        began: Timestamp::from_second(record.began).unwrap_or(Timestamp::MIN),
+    };
+    let answer = gate::ask(question, case.now);
+    let verdict = progress::look(record, question, answer.verified, case.now, &case.observed.progress);
+    let mut decision = judge(case, &standing, question, &answer, verdict.deadline, behind);
+    decision.progress = verdict.progress;
+    decision.stage = Some(stage_view(&standing, record.partition, answer.verified));
+    if decision.culprit.is_none() {
+        decision.culprit = answer.culprit;
+    }
+    decision
+}
+
+/// Weighs gate, deadline, repair and pause.
+fn judge(
+    case: &Case<'_>,
+    standing: &Standing,
+    question: Question<'_>,
+    answer: &Answer,
+    deadline: Timestamp,
+    behind: Behind,
+) -> Decision {
+    let record = case.record;
+    if let Some(hold) = &record.hold {
+        return case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).message(format!(
+            "paused by {}; `phaseline resume {}` goes on",
+            hold.by,
+            case.name()
+        ));
+    }
+    if let Some(failed) =
+        record.failed.iter().find(|failed| failed.commit == record.target.commit && failed.hash == record.target.hash)
+    {
+        return halted(case, failed);
+    }
+    if let Some((ordinal, restarts)) = answer.restarts.filter(|(_, most)| *most > record.plan.max_restarts) {
+        let why = format!("{restarts} restarts");
+        return fail(case, Reason::TooManyRestarts, Some((ordinal, why)), answer.waiting_on.clone());
+    }
+    if let Some(waiting) = &answer.waiting_on {
+        let mut decision = case.say(Phase::Progressing, Reason::WaitingReady).waiting(waiting.clone());
+        match repair::pick(question, record.plan.repair_policy, &case.observed.progress, case.now) {
+            Repair::Delete(action) => {
+                return decision.message("a pod that an earlier revision left broken is replaced").with(action);
+            }
+            Repair::Stuck(ordinal, why) => {
+                decision.reason = Reason::StuckPod;
+                decision.message = format!("{}-{ordinal} is stuck: {why}", case.name());
+            }
+            Repair::None | Repair::UnderWay => {}
+        }
+        if case.now >= deadline {
+            return fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
+        }
+        if let Some(available) = answer.available_at {
+            decision = decision.again(available);
+        }
+        return decision.again(deadline);
+    }
+    gate_passed(case, standing, answer, deadline, behind)
+}
+
+/// The stage's pods are all there: wait as the plan says, expose more, or finish.
+fn gate_passed(case: &Case<'_>, standing: &Standing, answer: &Answer, deadline: Timestamp, behind: Behind) -> Decision {
+    let (set, record) = (case.set, case.record);
+    if record.mode == Mode::Staged
+        && !record.promoted
+        && let Some(decision) = pause(case, standing, answer)
+    {
+        return decision;
+    }
+    if behind == Behind::Blocking && !record.promoted {
+        return case.say(Phase::Paused, Reason::Superseded).waiting(WaitingOn::NewRevisionDecision).message(format!(
+            "a newer commit arrived and the plan says Block: `phaseline resume {0}` takes it, \
+                 `phaseline promote {0}` lets this rollout go one stage further",
+            case.name()
+        ));
+    }
+    if let Schedule::ByHand(allowed) = record.plan.schedule {
+        return by_hand(case, standing, allowed, deadline);
+    }
+    match (record.mode, &standing.next) {
+        (Mode::Staged, Some(next)) => {
+            let mut new = next_stage(case);
+            new.stage = Some(next.first);
+            expose(case, new, next.partition, &next.name, next.count)
+        }
+        (Mode::Full | Mode::Fast, Some(_)) => {
+            let mut new = next_stage(case);
+            new.stage = last_stage(record, set.replicas);
+            expose(case, new, Partition(0), "", set.replicas)
+        }
+        (Mode::Back | Mode::Install, _) | (_, None) => finish(case, deadline),
+    }
+}
+
+/// The next stage, all but where it is.
+fn next_stage(case: &Case<'_>) -> Record {
+    Record { exposed: None, promoted: false, at: case.seconds(), ..case.record.clone() }
+}
+
+/// The write of a stage.
+fn expose(case: &Case<'_>, new: Record, partition: Partition, name: &str, count: u32) -> Decision {
+    let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+    case.say(Phase::Progressing, Reason::WaitingReady)
+        .message(format!("stage{name}: {count} of {} pods, partition {partition}", case.set.replicas))
+        .with(case.advance(new, partition))
+}
+
+/// The wait of the stage, if it is not over.
+fn pause(case: &Case<'_>, standing: &Standing, answer: &Answer) -> Option<Decision> {
+    let group = standing.group.as_ref()?;
+    let paused = case.say(Phase::Paused, Reason::StagePaused);
+    match group.pause {
+        Pause::None => None,
+        Pause::UntilPromoted => {
+            Some(paused.waiting(WaitingOn::Promotion).message(format!("`phaseline promote {}` goes on", case.name())))
+        }
+        Pause::Seconds(seconds) => {
+            // It begins when the last of the stage's pods became Ready: a restart of ours changes nothing.
+            let until = gate::available_at(answer.latest_ready?, seconds);
+            (until > case.now).then(|| paused.waiting(WaitingOn::Pause { until }).again(until))
+        }
+    }
+}
+
+/// Staging by hand: the manifest's partition is how far it may go.
+fn by_hand(case: &Case<'_>, standing: &Standing, frozen: u32, deadline: Timestamp) -> Decision {
+    let record = case.record;
+    let allowed = match case.desired.map(|desired| &desired.plan.schedule) {
+        None => frozen,
+        Some(Schedule::ByHand(partition)) => *partition,
+        // The partition is gone from the manifest: nothing is held back any more.
+        Some(_) => 0,
+    };
+    if allowed < record.partition.0 {
+        let mut new = next_stage(case);
+        new.plan.schedule = Schedule::ByHand(allowed);
+        let count = stage::exposed(Partition(allowed), case.set.replicas);
+        return expose(case, new, Partition(allowed), "by hand", count);
+    }
+    if record.partition.0 == 0 {
+        return finish(case, deadline);
+    }
+    case.say(Phase::Paused, Reason::StagePaused).waiting(WaitingOn::PartitionCommit).message(format!(
+        "{} of {} pods run it; a commit that lowers the manifest's partition below {} goes on",
+        standing.count, case.set.replicas, record.partition
+    ))
+}
+
+/// Everything is done: park and record it in one write.
+fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
+    let (set, record) = (case.set, case.record);
+    if record.mode != Mode::Back && set.current_revision != set.update_revision {
+        // Parked before that, a pod that dies would come back at the old revision.
+        let waiting = case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::ControllerPromotion);
+        if case.now >= deadline {
+            return fail(case, Reason::ProgressDeadlineExceeded, None, waiting.waiting_on);
+        }
+        return waiting.again(deadline);
+    }
+    let (phase, reason) = (Phase::Healthy, completed_reason(record));
+    case.say(phase, reason).with(case.advance(completed(record, case.seconds(), set.replicas), PARKED))
+}
+
+/// How a completed rollout is called.
+pub(super) fn completed_reason(record: &Record) -> Reason {
+    match record.mode {
+        Mode::Back | Mode::Fast => Reason::RolledBack,
+        Mode::Staged | Mode::Full | Mode::Install => Reason::Completed,
+    }
+}
+
+/// The record of a completed rollout.
+fn completed(record: &Record, now: i64, replicas: u32) -> Record {
+    let mut new = record.clone();
+    new.done = true;
+    new.stable = Some(new.target.clone());
+    new.stage = last_stage(record, replicas);
+    new.exposed = None;
+    new.promoted = false;
+    new.at = now;
+    let hash = new.target.hash.clone();
+    new.proven.retain(|proven| *proven != hash);
+    new.proven.push(hash);
+    // The stable one itself is in the list, beside those that a revert may go back to.
+    let keep = usize::try_from(new.plan.rollback_window).unwrap_or(usize::MAX).saturating_add(1);
+    let surplus = new.proven.len().saturating_sub(keep.min(Record::MAX_PROVEN));
+    new.proven.drain(..surplus);
+    new
+}
+
+/// A stage has failed. It is recorded where advancing has to stop; a way back is only reported, it may still recover.
+fn fail(
+    case: &Case<'_>,
+    reason: Reason,
+    culprit: Option<(Ordinal, String)>,
+    waiting_on: Option<WaitingOn>,
+) -> Decision {
+    let mut decision = case.say(Phase::Degraded, reason).message(advice(case));
+    decision.culprit.clone_from(&culprit);
+    decision.waiting_on = waiting_on;
+    if !matches!(case.record.mode, Mode::Staged | Mode::Full) {
+        return decision;
+    }
+    decision.with(case.note(failed(case.record, reason, named(case, culprit))))
+}
+
+/// The record of a failed target.
+fn failed(record: &Record, reason: Reason, culprit: String) -> Record {
+    let mut new = record.clone();
+    new.failed.retain(|failed| failed.commit != new.target.commit || failed.hash != new.target.hash);
+    new.failed.push(Failed {
+        commit: new.target.commit.clone(),
+        hash: new.target.hash.clone(),
+        reason: reason.to_string(),
+        culprit,
+    });
+    let surplus = new.failed.len().saturating_sub(Record::MAX_FAILED);
+    new.failed.drain(..surplus);
+    new
+}
+
+/// `web-2: ImagePullBackOff`.
+fn named(case: &Case<'_>, culprit: Option<(Ordinal, String)>) -> String {
+    culprit.map(|(ordinal, why)| format!("{}-{ordinal}: {why}", case.name())).unwrap_or_default()
+}
+
+/// A target that failed stays where it is until somebody decides.
+pub(super) fn halted(case: &Case<'_>, failed: &Failed) -> Decision {
+    let reason = [Reason::TooManyRestarts, Reason::PromotedByScaleToZero, Reason::StuckPod]
+        .into_iter()
+        .find(|reason| reason.to_string() == failed.reason)
+        .unwrap_or(Reason::ProgressDeadlineExceeded);
+    let mut decision = case.say(Phase::Degraded, reason).waiting(WaitingOn::Decision).message(advice(case));
+    decision.culprit = failed
+        .culprit
+        .rsplit_once(": ")
+        .and_then(|(pod, why)| Some((Ordinal(pod.rsplit_once('-')?.1.parse().ok()?), why.to_owned())));
+    decision
+}
+
+/// What a person can do about a failure.
+fn advice(case: &Case<'_>) -> String {
+    match case.record.mode {
+        Mode::Staged | Mode::Full => format!(
+            "advancing has stopped: `git revert` the commit and push, push a fix, or `phaseline retry {}`",
+            case.name()
+        ),
+        Mode::Install => "the first pods do not become Ready: push a fix".into(),
+        Mode::Back | Mode::Fast => "the way back does not become Ready: look at the pod".into(),
+    }
+}
+
+/// Scaled to zero by somebody, the controller has made the canary current: there is nothing left to stage.
+fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
+    let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
+    (new.done, new.exposed) = (true, None);
+    case.say(Phase::Degraded, Reason::PromotedByScaleToZero)
+        .message("somebody scaled the half-done rollout to zero, which makes its target the current revision for good")
+        .with(case.advance(new, PARKED))
+}

@@ -1,0 +1,238 @@
+//! Begins a rollout: which partition, which mode, which record, in the one write that brings the template.
+
+use super::body::compose;
+use super::stage;
+use crate::model::{
+    Action, ApplyKind, Desired, LiveSet, Mode, OnNewRevision, PARKED, Partition, Record, Schedule, Seen, Version,
+};
+
+/// How a new target takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// From rest, through the stages, or at once where nothing runs.
+    Staged,
+    /// From rest or under way, to a proven revision inside the window.
+    Fast,
+    /// Under way, back to stable.
+    Back,
+    /// Under way, on the pods already exposed.
+    Continue,
+    /// Under way, from stage 0.
+    Restart,
+    /// The first install again, with another template.
+    Install,
+}
+
+/// What a new target meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// It takes over.
+    Enter(Entry),
+    /// The running rollout ends first.
+    Queue,
+    /// A person decides.
+    Block,
+    /// It failed before and nobody asked for it again.
+    Barred,
+}
+
+/// The revision that the tip asks for, the live restart included.
+pub(super) fn tip(desired: &Desired, live_restart: &str) -> Seen {
+    Seen {
+        commit: desired.tip.commit.id.clone(),
+        hash: desired.tip.hash.clone(),
+        restart: desired.tip.restart.clone().unwrap_or_else(|| live_restart.to_owned()),
+    }
+}
+
+/// Whether a revision completed lately enough to skip pauses and gates.
+pub(super) fn is_in_window(record: &Record, target: &Seen, window: u32) -> bool {
+    let window = usize::try_from(window).unwrap_or(usize::MAX);
+    let stable = record.stable.as_ref().map(|stable| &stable.hash);
+    record.proven.iter().rev().filter(|hash| Some(*hash) != stable).take(window).any(|hash| *hash == target.hash)
+}
+
+/// Whether a target failed and was not asked for again.
+pub(super) fn has_failed(record: &Record, target: &Seen) -> bool {
+    record.failed.iter().any(|failed| failed.commit == target.commit && failed.hash == target.hash)
+}
+
+/// Says how a new target meets the record (`rollout-rules`: a new commit while a rollout runs).
+pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting {
+    let is_stable = record.stable.as_ref().is_some_and(|stable| stable.same_pods(target));
+    let proven = is_in_window(record, target, desired.plan.rollback_window);
+    if has_failed(record, target) && !is_stable && !record.proven.contains(&target.hash) {
+        return Meeting::Barred;
+    }
+    if record.done {
+        return Meeting::Enter(if proven { Entry::Fast } else { Entry::Staged });
+    }
+    if record.stable.is_none() {
+        return Meeting::Enter(Entry::Install);
+    }
+    if is_stable {
+        return Meeting::Enter(Entry::Back);
+    }
+    if proven {
+        return Meeting::Enter(Entry::Fast);
+    }
+    match record.plan.on_new_revision {
+        OnNewRevision::Continue => Meeting::Enter(Entry::Continue),
+        OnNewRevision::Restart => Meeting::Enter(Entry::Restart),
+        // What has failed has ended.
+        OnNewRevision::Queue if has_failed(record, &record.target) => Meeting::Enter(Entry::Continue),
+        OnNewRevision::Queue => Meeting::Queue,
+        OnNewRevision::Block => Meeting::Block,
+    }
+}
+
+/// The write that starts a rollout on a set that exists.
+pub(super) fn begin(desired: &Desired, set: &LiveSet, record: &Record, entry: Entry, now: i64) -> Action {
+    let version = &desired.tip;
+    let replicas = version.replicas.unwrap_or(set.replicas);
+    let target = tip(desired, &set.restarted_at);
+    let mut new = next(record, desired, target, now);
+    let kept = if record.done { 0 } else { stage::exposed(record.partition, set.replicas) };
+    let keep = |new: &mut Record| {
+        let kept = kept.min(replicas);
+        (new.stage, new.exposed) = stage::locate(&new.plan, replicas, kept);
+        new.partition = Partition(replicas.saturating_sub(kept));
+    };
+    match entry {
+        _ if replicas == 0 && (record.done || entry == Entry::Install) => {
+            // No pod runs it, so there is nothing to stage: the controller makes it current by itself.
+            (new.done, new.partition) = (true, PARKED);
+            new.stable = Some(new.target.clone());
+        }
+        Entry::Install => (new.mode, new.partition) = (Mode::Install, Partition(0)),
+        Entry::Back => {
+            new.mode = Mode::Back;
+            keep(&mut new);
+        }
+        Entry::Fast => {
+            new.mode = Mode::Fast;
+            if record.done {
+                new.exposed = Some(replicas);
+                new.stage = last_stage(&new, replicas);
+                new.partition = Partition(0);
+            } else {
+                keep(&mut new);
+            }
+        }
+        Entry::Continue if kept > 0 => keep(&mut new),
+        Entry::Staged | Entry::Restart | Entry::Continue => {
+            let first = first_partition(&new, replicas);
+            (new.stage, new.partition) = (Some(0), first);
+        }
+    }
+    apply(ApplyKind::Start, version, version, set, new)
+}
+
+/// The write that creates the set: no stages, parked from the beginning.
+pub(super) fn create(desired: &Desired, now: i64) -> Action {
+    let target = tip(desired, "");
+    let record = Record {
+        v: Record::VERSION,
+        epoch: 1,
+        rollout: rollout_id(&target, 1),
+        target,
+        stable: None,
+        mode: Mode::Install,
+        plan: desired.plan.clone(),
+        digest: desired.plan_digest.clone(),
+        stage: None,
+        exposed: None,
+        done: false,
+        partition: PARKED,
+        generation: 1,
+        live: desired.tip.hash.clone(),
+        rest: desired.tip.rest.clone(),
+        began: now,
+        at: now,
+        promoted: false,
+        hold: None,
+        failed: Vec::new(),
+        proven: Vec::new(),
+        req: None,
+    };
+    Action::Apply {
+        kind: ApplyKind::Create,
+        manifest: compose(&desired.tip, &desired.tip, ""),
+        partition: record.partition,
+        record: Box::new(record),
+        base: None,
+    }
+}
+
+/// The write that brings everything but the template.
+pub(super) fn sync(
+    kind: ApplyKind,
+    rest_of: &Version,
+    template_of: &Version,
+    set: &LiveSet,
+    record: &Record,
+    partition: Partition,
+) -> Action {
+    let mut new = record.clone();
+    new.epoch = new.epoch.saturating_add(1);
+    new.rest.clone_from(&rest_of.rest);
+    new.partition = partition;
+    apply(kind, rest_of, template_of, set, new)
+}
+
+/// An apply on a set that exists.
+fn apply(kind: ApplyKind, rest_of: &Version, template_of: &Version, set: &LiveSet, record: Record) -> Action {
+    Action::Apply {
+        kind,
+        manifest: compose(rest_of, template_of, &set.restarted_at),
+        partition: record.partition,
+        record: Box::new(record),
+        base: Some((set.uid.clone(), set.resource_version.clone())),
+    }
+}
+
+/// The record of a new rollout; stage and partition are the caller's.
+pub(super) fn next(record: &Record, desired: &Desired, target: Seen, now: i64) -> Record {
+    let mut new = restarted(record, target, now);
+    new.plan = desired.plan.clone();
+    new.digest.clone_from(&desired.plan_digest);
+    new.rest.clone_from(&desired.tip.rest);
+    new
+}
+
+/// The same with the plan in force: a rollout of what Git already asked for.
+pub(super) fn restarted(record: &Record, target: Seen, now: i64) -> Record {
+    let epoch = record.epoch.saturating_add(1);
+    Record {
+        epoch,
+        rollout: rollout_id(&target, epoch),
+        target,
+        mode: Mode::Staged,
+        stage: None,
+        exposed: None,
+        done: false,
+        began: now,
+        at: now,
+        promoted: false,
+        hold: None,
+        ..record.clone()
+    }
+}
+
+/// The partition of a plan's first stage.
+pub(super) fn first_partition(record: &Record, replicas: u32) -> Partition {
+    match record.plan.schedule {
+        Schedule::ByHand(partition) => Partition(partition),
+        _ => stage::resolve(&record.plan, replicas).first().map_or(Partition(0), |first| first.partition),
+    }
+}
+
+/// The index of a plan's last stage.
+pub(super) fn last_stage(record: &Record, replicas: u32) -> Option<u32> {
+    stage::resolve(&record.plan, replicas).last().map(|group| group.last)
+}
+
+/// `<hash>-<epoch>`: readable, and another one for every attempt.
+fn rollout_id(target: &Seen, epoch: u64) -> String {
+    format!("{}-{epoch}", target.hash.short())
+}
