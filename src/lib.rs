@@ -1,3 +1,5 @@
 //! Phaseline.
 
+pub mod git;
 pub mod model;
+pub mod revision;
