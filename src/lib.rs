@@ -1,5 +1,7 @@
 //! Phaseline.
 
+pub mod git;
 pub mod manifest;
 pub mod model;
+pub mod revision;
 pub mod rollout;

@@ -1,0 +1,253 @@
+//! Brings a mirror up to date, and keeps the last good state where that fails.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
+
+use super::credentials::Offers;
+use super::error::GitError;
+use super::known_hosts::default_files;
+use super::lock::Lock;
+use super::mirror::{Mirror, beside, create, lock_path, remove};
+use super::pack;
+use super::transfer::{self, Downloaded, INCOMING, Job};
+use crate::model::CommitId;
+
+/// How often a new copy of the whole repository is made at most because an object was damaged.
+const RENEW_EVERY: Duration = Duration::from_secs(600);
+
+/// What one fetch may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long the source may keep silent.
+    pub idle: Duration,
+    /// How long all of it may take, waiting for another process included twice at most.
+    pub total: Duration,
+    /// Most bytes that are received.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    /// 60 s of silence, 15 minutes, 1 GiB: more than the largest deploy repositories need over a slow line.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(60), total: Duration::from_secs(900), bytes: 1 << 30 }
+    }
+}
+
+/// Where the tip went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Movement {
+    /// There was none before.
+    First,
+    /// Nowhere.
+    Same,
+    /// Onward: the old tip is an ancestor of the new one.
+    Forward,
+    /// Back: the new tip is an ancestor of the old one (a reset, or a server that lags behind).
+    Back,
+    /// Aside: history was rewritten.
+    Rewritten,
+}
+
+/// What a fetch brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The branch.
+    pub branch: String,
+    /// Its tip, now [`Mirror::last_good`].
+    pub tip: CommitId,
+    /// The tip before.
+    pub previous: Option<CommitId>,
+    /// Where the tip went.
+    pub movement: Movement,
+    /// Whether a damaged mirror was replaced by a new copy.
+    pub renewed: bool,
+}
+
+impl Fetched {
+    /// Whether the tip is another than before.
+    pub fn moved(&self) -> bool {
+        self.movement != Movement::Same
+    }
+
+    /// Whether the old tip is no ancestor of the new one.
+    pub fn rewritten(&self) -> bool {
+        matches!(self.movement, Movement::Back | Movement::Rewritten)
+    }
+}
+
+impl Mirror {
+    /// Fetches the branch: all of its history, no tags, within the [`Limits`].
+    ///
+    /// A damaged mirror is replaced by a new copy, fetched beside it first. Whatever goes wrong, [`Mirror::last_good`] stays.
+    ///
+    /// # Errors
+    /// Why there is no newer state: [`GitError::Unreachable`], [`GitError::AuthFailed`], [`GitError::BranchMissing`],
+    /// [`GitError::Empty`], and the other variants that name the source; [`GitError::Locked`] where another process is at it.
+    pub fn fetch(&mut self) -> Result<Fetched, GitError> {
+        let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
+        let previous = self.last_good();
+        let have = previous.as_ref().and_then(|tip| Oid::from_str(&tip.0).ok());
+        let mut renewed = self.suspect.get();
+        let downloaded = if renewed { self.renew()? } else { self.update(have, &mut renewed)? };
+        let movement = match have {
+            None => Movement::First,
+            Some(have) => self.movement(have, downloaded.tip),
+        };
+        self.remember(&downloaded)?;
+        // Tidying up may fail (a full disk); the state is good all the same, and the next fetch tries again.
+        let _ = pack::tidy(&self.repo, &self.dir);
+        let tip = CommitId(downloaded.tip.to_string());
+        Ok(Fetched { branch: downloaded.branch, tip, previous, movement, renewed })
+    }
+
+    /// Downloads into the mirror as it is; makes a new copy where it turns out to be damaged.
+    fn update(&mut self, have: Option<Oid>, renewed: &mut bool) -> Result<Downloaded, GitError> {
+        let result = self.download(&self.dir).and_then(|downloaded| {
+            // Objects that the mirror claimed to have may be missing or damaged.
+            if have != Some(downloaded.tip) {
+                self.check(downloaded.tip)?;
+            }
+            Ok(downloaded)
+        });
+        let lately = self.renewed.is_some_and(|when| when.elapsed() < RENEW_EVERY);
+        match result {
+            Err(GitError::RepositoryCorrupt { .. }) if !lately => {
+                *renewed = true;
+                self.renew()
+            }
+            result => result,
+        }
+    }
+
+    /// Fetches a new copy beside the mirror and puts it in its place.
+    fn renew(&mut self) -> Result<Downloaded, GitError> {
+        self.renewed = Some(Instant::now());
+        let (fresh, old) = (beside(&self.dir, "new"), beside(&self.dir, "damaged"));
+        remove(&fresh)?;
+        drop(create(&fresh)?);
+        let downloaded = match self.download(&fresh) {
+            Ok(downloaded) => downloaded,
+            Err(error) => {
+                remove(&fresh)?;
+                return Err(error);
+            }
+        };
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| GitError::State { path, cause }
+        };
+        remove(&old)?;
+        fs::rename(&self.dir, &old).map_err(failed(&self.dir))?;
+        fs::rename(&fresh, &self.dir).map_err(failed(&fresh))?;
+        self.reopen()?;
+        remove(&old)?;
+        self.check(downloaded.tip)?;
+        Ok(downloaded)
+    }
+
+    fn download(&self, dir: &Path) -> Result<Downloaded, GitError> {
+        let offers = Offers::collect(&self.source, &self.credentials)?;
+        let known_hosts = self.credentials.known_hosts.clone().map_or_else(default_files, |file| vec![file]);
+        let job = Job { dir: dir.to_owned(), source: self.source.clone(), offers, known_hosts };
+        transfer::run(job, self.limits)
+    }
+
+    /// Whether the tip and every manifest of it can be read.
+    fn check(&self, tip: Oid) -> Result<(), GitError> {
+        match self.files(&CommitId(tip.to_string())) {
+            Ok(_)
+            | Err(
+                GitError::PathMissing { .. }
+                | GitError::TooMany { .. }
+                | GitError::TotalTooLarge { .. }
+                | GitError::ObjectTooLarge { .. },
+            ) => Ok(()),
+            // The commit itself did not arrive.
+            Err(GitError::UnknownRevision { rev }) => {
+                self.suspect.set(true);
+                let cause = super::error::Cause::new("the commit did not arrive");
+                Err(GitError::RepositoryCorrupt { object: rev, cause })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn movement(&self, old: Oid, new: Oid) -> Movement {
+        let descends = |child, ancestor| self.repo.graph_descendant_of(child, ancestor).unwrap_or(false);
+        if old == new {
+            Movement::Same
+        } else if descends(new, old) {
+            Movement::Forward
+        } else if descends(old, new) {
+            Movement::Back
+        } else {
+            Movement::Rewritten
+        }
+    }
+
+    /// Makes the downloaded tip the last good one.
+    fn remember(&self, downloaded: &Downloaded) -> Result<(), GitError> {
+        let failed = |error: git2::Error| self.mirror_error(&error);
+        let name = format!("refs/phaseline/{}", downloaded.branch);
+        let set = || self.repo.reference(&name, downloaded.tip, true, "fetch");
+        match set() {
+            Ok(_) => {}
+            // `a` became `a/b`: the one reference must go before the other can be.
+            Err(error) if error.code() != ErrorCode::Locked => {
+                self.forget_others(&name).map_err(failed)?;
+                set().map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        self.repo.reference_symbolic("HEAD", &name, true, "fetch").map_err(failed)?;
+        self.forget_others(&name).map_err(failed)?;
+        self.remember_tags(&downloaded.tags).map_err(failed)
+    }
+
+    fn forget_others(&self, keep: &str) -> Result<(), git2::Error> {
+        for pattern in ["refs/phaseline/*", &format!("{INCOMING}*")] {
+            for reference in self.repo.references_glob(pattern)? {
+                let mut reference = reference?;
+                if reference.name() != Ok(keep) {
+                    reference.delete()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the tags that name commits of this branch; their own objects are not fetched.
+    fn remember_tags(&self, tags: &[(String, Oid)]) -> Result<(), git2::Error> {
+        let odb = self.repo.odb()?;
+        let ours = |id: Oid| odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Commit);
+        for (name, id) in tags {
+            let name = format!("refs/tags/{name}");
+            let kept = self.repo.find_reference(&name).ok().and_then(|reference| reference.target());
+            if kept != Some(*id) && ours(*id) && git2::Reference::is_valid_name(&name) {
+                // Two tags of which one is the other's folder cannot both be files; the first stays.
+                ignore_conflicts(self.repo.reference(&name, *id, true, "fetch").map(drop))?;
+            }
+        }
+        for reference in self.repo.references_glob("refs/tags/*")? {
+            let mut reference = reference?;
+            let name = reference.name().ok().and_then(|name| name.strip_prefix("refs/tags/")).map(str::to_owned);
+            let still = tags.iter().any(|(tag, id)| Some(tag) == name.as_ref() && Some(*id) == reference.target());
+            if !still {
+                reference.delete()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ignore_conflicts(result: Result<(), git2::Error>) -> Result<(), git2::Error> {
+    match result {
+        Err(error) if matches!(error.class(), ErrorClass::Filesystem | ErrorClass::Reference | ErrorClass::Os) => {
+            Ok(())
+        }
+        result => result,
+    }
+}

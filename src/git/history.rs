@@ -1,0 +1,107 @@
+//! Walks the mirror's history for the entries of workloads: all of them, or only as far as needed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::GitError;
+use super::mirror::Mirror;
+use crate::model::{CommitId, TemplateHash, WorkloadId};
+use crate::revision::history::{BlobId, Entry, Found, Reading, Walk};
+
+/// Most commits that one walk looks at: years of a busy repository, and some seconds of time.
+pub const MAX_COMMITS: usize = 100_000;
+
+/// How far a walk goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal<'a> {
+    /// To the root: every entry of every workload.
+    Everything,
+    /// Until each of these workloads has its newest entry.
+    Latest(&'a [WorkloadId]),
+}
+
+/// What an earlier walk found: a new walk stops where it meets it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The tip of the earlier walk.
+    pub tip: &'a CommitId,
+    /// Its [`Histories::templates`].
+    pub templates: &'a BTreeMap<WorkloadId, TemplateHash>,
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Histories {
+    /// Where it began.
+    pub tip: CommitId,
+    /// The entries of each workload that was met, newest first.
+    pub entries: BTreeMap<WorkloadId, Vec<Entry>>,
+    /// The template in force at the tip for each workload there; the last good one where the tip's cannot be used.
+    pub templates: BTreeMap<WorkloadId, TemplateHash>,
+    /// How many commits were looked at.
+    pub walked: usize,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// At the root: the entries are complete.
+    Root,
+    /// At the earlier walk's tip: older entries are the earlier walk's.
+    Joined,
+    /// As soon as each wanted workload had its newest entry.
+    Settled,
+    /// At the limit, or at a commit that changes too much: what is in force there counts as brought by it.
+    CutOff,
+}
+
+/// Walks from a tip back along first parents, at most `limit` commits ([`MAX_COMMITS`] where the caller has no wish).
+///
+/// `read` says what a blob holds. It is asked for the same blob again and again, so the caller keeps its answers. A blob that
+/// cannot be read ([`Mirror::read`] says too large) is an unreadable [`Reading`], not an error.
+///
+/// # Errors
+/// [`GitError::UnknownRevision`], [`GitError::RepositoryCorrupt`], and whatever `read` reports.
+pub fn histories(
+    mirror: &Mirror,
+    tip: &CommitId,
+    goal: Goal<'_>,
+    known: Option<Known<'_>>,
+    limit: usize,
+    mut read: impl FnMut(&BlobId) -> Result<Arc<Reading>, GitError>,
+) -> Result<Histories, GitError> {
+    let files = match mirror.all_files(tip) {
+        Ok(changes) => changes.into_iter().filter_map(|change| Some((change.path, change.new?))),
+        Err(error) => return Err(error),
+    };
+    let mut walk = Walk::from_tip(files, &mut read)?;
+    let mut steps = mirror.first_parent(tip)?;
+    let mut walked = 0;
+    let end = loop {
+        match goal {
+            Goal::Latest(wanted) if walk.settled(wanted) => break End::Settled,
+            Goal::Latest(_) | Goal::Everything => {}
+        }
+        if known.is_some_and(|known| steps.upcoming().as_ref() == Some(known.tip)) {
+            break End::Joined;
+        }
+        if walked >= limit && steps.upcoming().is_some() {
+            break End::CutOff;
+        }
+        match steps.next() {
+            None => break End::Root,
+            Some(Ok(step)) => walk.step(&step, &mut read)?,
+            Some(Err(GitError::TooMany { .. } | GitError::ObjectTooLarge { .. })) => break End::CutOff,
+            Some(Err(error)) => return Err(error),
+        }
+        walked += 1;
+    };
+    let Found { entries, templates } = match (end, known) {
+        (End::Joined, Some(known)) => walk.join(known.templates),
+        (End::CutOff, _) => walk.cut_off(),
+        (End::Root | End::Settled | End::Joined, _) => walk.finish(),
+    };
+    Ok(Histories { tip: tip.clone(), entries, templates, walked, end })
+}

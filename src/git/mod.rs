@@ -1,0 +1,33 @@
+//! The Git side: a bare mirror of one branch, its trees and history by object id, and wakes when it may have moved.
+//!
+//! There is never a work tree: trees are walked and blobs are read by id, so no path of a repository touches the file system,
+//! no hook and no filter runs, and links lead nowhere. Everything here is blocking but [`Wakes`]; the daemon calls it on
+//! a thread for blocking work ([`Mirror`] is `Send`).
+
+mod changes;
+mod credentials;
+mod error;
+mod fetch;
+mod files;
+mod history;
+mod known_hosts;
+mod lock;
+mod mirror;
+mod object;
+mod pack;
+mod revision;
+mod source;
+mod transfer;
+mod watch;
+
+pub use changes::{FirstParent, MAX_CHANGES};
+pub use credentials::Credentials;
+pub use error::{Cause, GitError};
+pub use fetch::{Fetched, Limits, Movement};
+pub use files::{
+    FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
+};
+pub use history::{End, Goal, Histories, Known, MAX_COMMITS, histories};
+pub use mirror::Mirror;
+pub use source::{SourceConfig, state_dir};
+pub use watch::{Waker, Wakes};
