@@ -1,3 +1,4 @@
 //! Phaseline.
 
+pub mod cluster;
 pub mod model;
