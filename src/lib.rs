@@ -1,5 +1,6 @@
 //! Phaseline.
 
+pub mod cluster;
 pub mod git;
 pub mod manifest;
 pub mod model;

@@ -1,0 +1,24 @@
+//! The cluster: the only way in which the program sees and changes Kubernetes.
+//!
+//! Thin on purpose. Objects come in through [`watch`] (or, for one command, through [`read`]), are cut down to small
+//! records by `wire`, and are held by a [`Store`]; effects go out through [`execute`], each one once, each one with a
+//! precondition. Nothing here knows what a stage is.
+//!
+//! What is absent: no retry of a write, no cache of whole objects, no delete of anything but a pod, no write to a claim.
+
+pub mod apply;
+pub mod connect;
+pub mod read;
+pub mod send;
+pub mod store;
+pub mod watch;
+mod wire;
+
+pub use apply::{Outcome, execute};
+pub use connect::{Cluster, ConnectError, ConnectOptions};
+pub use send::RequestError;
+pub use store::Store;
+pub use watch::{Change, ClusterEvent, Kind, Source, watch};
+
+#[cfg(test)]
+mod script;

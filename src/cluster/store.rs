@@ -1,0 +1,198 @@
+//! The view: every set and pod as last shown, never older than it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use super::watch::{Change, ClusterEvent, Kind, Source};
+use super::wire::version_number;
+use crate::model::{LiveSet, Observed, Ordinal, Pod, Progress, WorkloadId};
+
+/// Sets and pods by name, and how fresh they are.
+///
+/// Versions only rise: an object with a lower resourceVersion than the one held is an echo of the past (of another
+/// API server, or of a list that was overtaken by our own write) and is passed over.
+#[derive(Debug)]
+pub struct Store {
+    sets: BTreeMap<WorkloadId, LiveSet>,
+    pods: BTreeMap<WorkloadId, BTreeMap<Ordinal, Pod>>,
+    sources: BTreeMap<Source, Freshness>,
+}
+
+/// What is known of one watch.
+#[derive(Debug, Default)]
+struct Freshness {
+    /// When it last said anything; none before its first list.
+    heard: Option<Instant>,
+    /// The version up to which it has told everything.
+    version: u64,
+    /// Why it says nothing; none while it does.
+    lost: Option<String>,
+}
+
+impl Store {
+    /// An empty view of all namespaces, or of those given.
+    pub fn new(namespaces: &[String]) -> Self {
+        let sources = Source::all(namespaces).into_iter().map(|source| (source, Freshness::default())).collect();
+        Self { sets: BTreeMap::new(), pods: BTreeMap::new(), sources }
+    }
+
+    /// Takes in what a watch said, and tells which workloads look different now.
+    pub fn apply(&mut self, event: ClusterEvent, now: Instant) -> BTreeSet<WorkloadId> {
+        let ClusterEvent { source, change } = event;
+        if let Change::Lost { error, .. } = change {
+            self.sources.entry(source).or_default().lost = Some(error);
+            return BTreeSet::new();
+        }
+        let freshness = self.sources.entry(source.clone()).or_default();
+        freshness.heard = Some(now);
+        freshness.lost = None;
+        let version = change.version().and_then(version_number);
+        freshness.version = version.map_or(freshness.version, |version| version.max(freshness.version));
+        match change {
+            Change::Sets { sets, version } => self.all_sets(&source, sets, &version),
+            Change::Set { workload, set } => self.set(workload, *set),
+            Change::SetGone { workload, uid, version } => self.set_gone(workload, &uid, &version),
+            Change::Pods { pods, version } => self.all_pods(&source, pods, &version),
+            Change::Pod { workload, pod } => self.pod(workload, *pod),
+            Change::PodGone { workload, ordinal, uid, version } => self.pod_gone(workload, ordinal, &uid, &version),
+            Change::Heard { .. } | Change::Lost { .. } => BTreeSet::new(),
+        }
+    }
+
+    /// Takes in the answer to our own write, so that the view is never older than it.
+    pub fn note_write(&mut self, workload: &WorkloadId, set: LiveSet) {
+        // What the watch has passed already it has told already, the deletion of the set included.
+        let told = self.sources.iter().any(|(source, freshness)| {
+            source.kind == Kind::StatefulSets
+                && source.covers(workload)
+                && version_number(&set.resource_version).is_some_and(|version| version <= freshness.version)
+        });
+        if !told {
+            self.set(workload.clone(), set);
+        }
+    }
+
+    /// One workload as the view has it. Whether the view is too old to act on, and what is remembered of earlier
+    /// looks, is the caller's to add.
+    pub fn observed(&self, workload: &WorkloadId) -> Observed {
+        Observed {
+            workload: workload.clone(),
+            set: self.sets.get(workload).cloned(),
+            pods: self.pods.get(workload).cloned().unwrap_or_default(),
+            stale_seconds: None,
+            refused: None,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Every workload that has a set or a pod.
+    pub fn workloads(&self) -> BTreeSet<&WorkloadId> {
+        self.sets.keys().chain(self.pods.keys()).collect()
+    }
+
+    /// The set as last shown.
+    pub fn set_of(&self, workload: &WorkloadId) -> Option<&LiveSet> {
+        self.sets.get(workload)
+    }
+
+    /// How long the quietest watch has been silent; `None` until each of them has listed once.
+    pub fn view_age(&self, now: Instant) -> Option<Duration> {
+        let heard: Option<Vec<_>> = self.sources.values().map(|freshness| freshness.heard).collect();
+        heard?.into_iter().map(|heard| now.saturating_duration_since(heard)).max()
+    }
+
+    /// The watches that say nothing at the moment, and why.
+    pub fn lost(&self) -> impl Iterator<Item = (&Source, &str)> {
+        self.sources.iter().filter_map(|(source, freshness)| Some((source, freshness.lost.as_deref()?)))
+    }
+
+    fn all_sets(&mut self, source: &Source, sets: Vec<(WorkloadId, LiveSet)>, version: &str) -> BTreeSet<WorkloadId> {
+        let listed: BTreeSet<_> = sets.iter().map(|(workload, _)| workload.clone()).collect();
+        let mut changed = BTreeSet::new();
+        self.sets.retain(|workload, set| {
+            // One that is newer than the list was written after it was made.
+            let stays =
+                !source.covers(workload) || listed.contains(workload) || is_older(version, &set.resource_version);
+            if !stays {
+                changed.insert(workload.clone());
+            }
+            stays
+        });
+        for (workload, set) in sets {
+            changed.append(&mut self.set(workload, set));
+        }
+        changed
+    }
+
+    fn set(&mut self, workload: WorkloadId, set: LiveSet) -> BTreeSet<WorkloadId> {
+        match self.sets.get(&workload) {
+            Some(held) if is_older(&set.resource_version, &held.resource_version) || *held == set => BTreeSet::new(),
+            _ => {
+                self.sets.insert(workload.clone(), set);
+                BTreeSet::from([workload])
+            }
+        }
+    }
+
+    fn set_gone(&mut self, workload: WorkloadId, uid: &str, version: &str) -> BTreeSet<WorkloadId> {
+        match self.sets.get(&workload) {
+            Some(held) if held.uid == uid || is_older(&held.resource_version, version) => {
+                self.sets.remove(&workload);
+                BTreeSet::from([workload])
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
+    fn all_pods(&mut self, source: &Source, pods: Vec<(WorkloadId, Pod)>, version: &str) -> BTreeSet<WorkloadId> {
+        let listed: BTreeSet<_> = pods.iter().map(|(workload, pod)| (workload.clone(), pod.ordinal)).collect();
+        let mut changed = BTreeSet::new();
+        self.pods.retain(|workload, pods| {
+            if source.covers(workload) {
+                let before = pods.len();
+                pods.retain(|ordinal, pod| {
+                    listed.contains(&(workload.clone(), *ordinal)) || is_older(version, &pod.resource_version)
+                });
+                if pods.len() != before {
+                    changed.insert(workload.clone());
+                }
+            }
+            !pods.is_empty()
+        });
+        for (workload, pod) in pods {
+            changed.append(&mut self.pod(workload, pod));
+        }
+        changed
+    }
+
+    fn pod(&mut self, workload: WorkloadId, pod: Pod) -> BTreeSet<WorkloadId> {
+        let held = self.pods.get(&workload).and_then(|pods| pods.get(&pod.ordinal));
+        if held.is_some_and(|held| is_older(&pod.resource_version, &held.resource_version) || *held == pod) {
+            return BTreeSet::new();
+        }
+        self.pods.entry(workload.clone()).or_default().insert(pod.ordinal, pod);
+        BTreeSet::from([workload])
+    }
+
+    fn pod_gone(&mut self, workload: WorkloadId, ordinal: Ordinal, uid: &str, version: &str) -> BTreeSet<WorkloadId> {
+        let Some(pods) = self.pods.get_mut(&workload) else { return BTreeSet::new() };
+        match pods.get(&ordinal) {
+            Some(held) if held.uid == uid || is_older(&held.resource_version, version) => {
+                pods.remove(&ordinal);
+                if pods.is_empty() {
+                    self.pods.remove(&workload);
+                }
+                BTreeSet::from([workload])
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+}
+
+/// Whether a resourceVersion is older than another; versions that are no numbers cannot be compared and never are.
+fn is_older(version: &str, than: &str) -> bool {
+    match (version_number(version), version_number(than)) {
+        (Some(version), Some(than)) => version < than,
+        _ => false,
+    }
+}

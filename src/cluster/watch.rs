@@ -1,0 +1,473 @@
+//! Lists and watches sets and pods for as long as anybody listens.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Sender;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use super::connect::{Cause, Cluster};
+use super::send::{Call, Problem, REQUEST_TIMEOUT, RequestError, send};
+use super::wire::{self, Templates};
+use crate::model::{LiveSet, Ordinal, Pod, WorkloadId};
+
+mod lines;
+
+/// How many objects a page of a list has.
+const PAGE: &str = "500";
+
+/// When the server ends a watch: before the load balancers that drop a quiet connection after 240 s.
+const SERVER_SECONDS: &str = "200";
+
+/// When we give a watch up: the server should have ended it by then.
+const IDLE_DEADLINE: Duration = Duration::from_secs(210);
+
+/// The shortest wait after a failure.
+const BACKOFF_MIN: Duration = Duration::from_millis(500);
+
+/// The longest wait after a failure, and the wait after one that will not mend itself.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// After so many failures in a row the objects are listed anew.
+const FAILURES_BEFORE_RELIST: u32 = 4;
+
+/// Pods of StatefulSets carry this label, and those of nothing else.
+pub(crate) const POD_LABEL: &str = "statefulset.kubernetes.io/pod-name";
+
+/// What is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// StatefulSets.
+    StatefulSets,
+    /// Pods of StatefulSets.
+    Pods,
+}
+
+impl Kind {
+    fn resource(self) -> &'static str {
+        match self {
+            Self::StatefulSets => "statefulsets",
+            Self::Pods => "pods",
+        }
+    }
+}
+
+/// One watch: a kind, in one namespace or in all.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace; none means all.
+    pub namespace: Option<String>,
+}
+
+impl Source {
+    /// The watches for these namespaces; for all of them where none is given.
+    pub fn all(namespaces: &[String]) -> Vec<Self> {
+        let namespaces: Vec<_> = match namespaces {
+            [] => vec![None],
+            some => some.iter().cloned().map(Some).collect(),
+        };
+        let kinds = [Kind::StatefulSets, Kind::Pods];
+        kinds
+            .into_iter()
+            .flat_map(|kind| namespaces.iter().map(move |namespace| Self { kind, namespace: namespace.clone() }))
+            .collect()
+    }
+
+    /// Whether it shows this workload.
+    pub fn covers(&self, workload: &WorkloadId) -> bool {
+        self.namespace.as_ref().is_none_or(|namespace| *namespace == workload.namespace)
+    }
+
+    fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            None => write!(f, "{} in all namespaces", self.kind.resource()),
+            Some(namespace) => write!(f, "{} in namespace {namespace}", self.kind.resource()),
+        }
+    }
+}
+
+/// What a watch says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterEvent {
+    /// Which one.
+    pub source: Source,
+    /// What.
+    pub change: Change,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// All sets there are: what is not among them is gone.
+    Sets {
+        /// The sets.
+        sets: Vec<(WorkloadId, LiveSet)>,
+        /// The list's resourceVersion.
+        version: String,
+    },
+    /// A set was made or changed.
+    Set {
+        /// Its name.
+        workload: WorkloadId,
+        /// As it is now.
+        set: Box<LiveSet>,
+    },
+    /// A set is gone.
+    SetGone {
+        /// Its name.
+        workload: WorkloadId,
+        /// `metadata.uid`.
+        uid: String,
+        /// The resourceVersion of its end.
+        version: String,
+    },
+    /// All pods there are: what is not among them is gone.
+    Pods {
+        /// The pods, by the set that their name speaks of.
+        pods: Vec<(WorkloadId, Pod)>,
+        /// The list's resourceVersion.
+        version: String,
+    },
+    /// A pod was made or changed.
+    Pod {
+        /// Its set's name.
+        workload: WorkloadId,
+        /// As it is now.
+        pod: Box<Pod>,
+    },
+    /// A pod is gone.
+    PodGone {
+        /// Its set's name.
+        workload: WorkloadId,
+        /// Its number.
+        ordinal: Ordinal,
+        /// `metadata.uid`.
+        uid: String,
+        /// The resourceVersion of its end.
+        version: String,
+    },
+    /// Nothing changed, but the server is there: a bookmark, or an event that is none of ours.
+    Heard {
+        /// The resourceVersion up to which everything was told; empty where it did not say.
+        version: String,
+    },
+    /// The server does not answer, or does not want to. It is asked again.
+    Lost {
+        /// Why, in words.
+        error: String,
+        /// Whether it will not mend itself: a missing right, an unknown certificate.
+        permanent: bool,
+    },
+}
+
+impl Change {
+    /// The resourceVersion up to which everything was told with this.
+    pub fn version(&self) -> Option<&str> {
+        match self {
+            Self::Sets { version, .. }
+            | Self::Pods { version, .. }
+            | Self::SetGone { version, .. }
+            | Self::PodGone { version, .. }
+            | Self::Heard { version } => Some(version),
+            Self::Set { set, .. } => Some(&set.resource_version),
+            Self::Pod { pod, .. } => Some(&pod.resource_version),
+            Self::Lost { .. } => None,
+        }
+    }
+}
+
+/// Watches sets and pods of these namespaces (none given: of all) until nobody listens any more.
+///
+/// Every watch begins with a full list, sent as one event, and goes on from there; after a gap that the server no
+/// longer remembers comes a full list again. Dropping the future ends the watches.
+pub async fn watch(cluster: &Cluster, namespaces: &[String], events: Sender<ClusterEvent>) {
+    let mut watches = JoinSet::new();
+    for source in Source::all(namespaces) {
+        let watch = Watch {
+            cluster: cluster.clone(),
+            source,
+            events: events.clone(),
+            templates: Templates::default(),
+            failures: 0,
+        };
+        watches.spawn(watch.run());
+    }
+    drop(events);
+    while watches.join_next().await.is_some() {}
+}
+
+/// One watch.
+struct Watch {
+    cluster: Cluster,
+    source: Source,
+    events: Sender<ClusterEvent>,
+    templates: Templates,
+    /// Failures since the last good event.
+    failures: u32,
+}
+
+/// How a watch ended.
+enum End {
+    /// Nobody listens any more.
+    Closed,
+    /// As planned, or without harm: it goes on from the last version.
+    Over,
+    /// The server no longer remembers the version: list anew.
+    Expired,
+    /// It failed.
+    Failed(RequestError),
+}
+
+impl Watch {
+    async fn run(mut self) {
+        let mut version: Option<String> = None;
+        loop {
+            let end = match &mut version {
+                None => match self.list().await {
+                    Ok((change, listed)) => {
+                        version = Some(listed);
+                        if self.send(change).await { End::Over } else { End::Closed }
+                    }
+                    Err(error) => End::Failed(error),
+                },
+                Some(version) => self.follow(version).await,
+            };
+            match end {
+                End::Closed => return,
+                End::Over => {}
+                End::Expired => {
+                    tracing::debug!(source = %self.source, "the server has forgotten the version; listing anew");
+                    version = None;
+                }
+                End::Failed(error) => {
+                    self.failures += 1;
+                    if self.failures >= FAILURES_BEFORE_RELIST {
+                        version = None;
+                    }
+                    let permanent = error.is_permanent();
+                    let error = error.words();
+                    if self.failures == 1 {
+                        tracing::warn!(source = %self.source, %error, "lost sight of the cluster");
+                    }
+                    if !self.send(Change::Lost { error, permanent }).await {
+                        return;
+                    }
+                    tokio::time::sleep(backoff(self.failures, permanent)).await;
+                }
+            }
+        }
+    }
+
+    /// Sends a change on; false where nobody listens any more.
+    async fn send(&mut self, change: Change) -> bool {
+        if !matches!(change, Change::Lost { .. }) && std::mem::take(&mut self.failures) > 0 {
+            tracing::info!(source = %self.source, "the cluster is in sight again");
+        }
+        self.events.send(ClusterEvent { source: self.source.clone(), change }).await.is_ok()
+    }
+
+    /// The selector belongs to the pods only.
+    fn selected(&self, call: Call) -> Call {
+        match self.source.kind {
+            Kind::StatefulSets => call,
+            Kind::Pods => call.query("labelSelector", POD_LABEL),
+        }
+    }
+
+    /// Lists everything, page by page.
+    async fn list(&mut self) -> Result<(Change, String), RequestError> {
+        let call = self.selected(Call::list(self.source.kind.resource(), self.source.namespace()));
+        match self.source.kind {
+            Kind::StatefulSets => {
+                let read = |item: &str| wire::set(item, &mut self.templates).map(Some);
+                let (sets, version) = list(&self.cluster, &call, read).await?;
+                self.templates.keep(&sets.iter().map(|(_, set)| set.uid.as_str()).collect());
+                Ok((Change::Sets { sets, version: version.clone() }, version))
+            }
+            Kind::Pods => {
+                let (pods, version) = list(&self.cluster, &call, wire::pod).await?;
+                Ok((Change::Pods { pods, version: version.clone() }, version))
+            }
+        }
+    }
+
+    /// Watches from a version on, which it moves forward.
+    async fn follow(&mut self, version: &mut String) -> End {
+        let call = self
+            .selected(Call::watch(self.source.kind.resource(), self.source.namespace()))
+            .query("allowWatchBookmarks", "true")
+            .query("timeoutSeconds", SERVER_SECONDS)
+            .query("resourceVersion", version);
+        let began = Instant::now();
+        let mut lines = match tokio::time::timeout(REQUEST_TIMEOUT, lines::open(&self.cluster, &call)).await {
+            Ok(Ok(lines)) => lines,
+            Ok(Err(RequestError::Answer { status: 410, .. })) => return End::Expired,
+            Ok(Err(error)) => return End::Failed(error),
+            Err(_) => return End::Failed(RequestError::TimedOut { seconds: REQUEST_TIMEOUT.as_secs() }),
+        };
+        let mut quiet = true;
+        loop {
+            let line = match timeout_at(began + IDLE_DEADLINE, lines.next()).await {
+                Ok(Ok(Some(line))) => line,
+                // An end at once and without a word would be asked again at once, for ever.
+                Ok(Ok(None)) if quiet && began.elapsed() < BACKOFF_MAX => {
+                    return End::Failed(RequestError::Answer {
+                        status: 200,
+                        message: "the watch ended at once".into(),
+                    });
+                }
+                Ok(Ok(None)) => return End::Over,
+                Ok(Err(error)) => return End::Failed(RequestError::of(&self.cluster, &error)),
+                Err(_) if quiet => return End::Failed(RequestError::TimedOut { seconds: IDLE_DEADLINE.as_secs() }),
+                Err(_) => return End::Over,
+            };
+            let change = match self.read(&line) {
+                Ok(change) => change,
+                Err(Said::Expired) => return End::Expired,
+                Err(Said::Problem(problem)) => return End::Failed(problem.into_error(&call)),
+                Err(Said::Nonsense(error)) => {
+                    tracing::warn!(source = %self.source, bytes = line.len(), %error, "skipped an event that makes no sense");
+                    Change::Heard { version: String::new() }
+                }
+            };
+            quiet = false;
+            if let Some(said) = change.version().filter(|said| !said.is_empty()) {
+                said.clone_into(version);
+            }
+            if !self.send(change).await {
+                return End::Closed;
+            }
+        }
+    }
+
+    /// Reads one line of a watch.
+    fn read(&mut self, line: &str) -> Result<Change, Said> {
+        let wire::Line { kind, object } = serde_json::from_str(line)?;
+        let object = object.get();
+        match kind.as_str() {
+            "ADDED" | "MODIFIED" => match self.source.kind {
+                Kind::StatefulSets => {
+                    let (workload, set) = wire::set(object, &mut self.templates)?;
+                    Ok(Change::Set { workload, set: Box::new(set) })
+                }
+                Kind::Pods => match wire::pod(object)? {
+                    Some((workload, pod)) => Ok(Change::Pod { workload, pod: Box::new(pod) }),
+                    None => heard(object),
+                },
+            },
+            "DELETED" => match self.source.kind {
+                Kind::StatefulSets => {
+                    let wire::Identity { metadata } = serde_json::from_str(object)?;
+                    self.templates.forget(&metadata.uid);
+                    Ok(Change::SetGone {
+                        workload: WorkloadId::new(metadata.namespace, metadata.name),
+                        uid: metadata.uid,
+                        version: metadata.resource_version,
+                    })
+                }
+                Kind::Pods => match wire::pod(object)? {
+                    Some((workload, Pod { ordinal, uid, resource_version: version, .. })) => {
+                        Ok(Change::PodGone { workload, ordinal, uid, version })
+                    }
+                    None => heard(object),
+                },
+            },
+            "ERROR" => {
+                let problem: Problem = serde_json::from_str(object)?;
+                match problem.code == 410 || problem.reason == "Expired" || problem.reason == "Gone" {
+                    true => Err(Said::Expired),
+                    false => Err(Said::Problem(problem)),
+                }
+            }
+            // A bookmark, or a kind of event that is not known yet: the server is there, and this far.
+            _ => heard(object),
+        }
+    }
+}
+
+/// An object that is none of ours, but has a version.
+fn heard(object: &str) -> Result<Change, Said> {
+    let wire::Identity { metadata } = serde_json::from_str(object)?;
+    Ok(Change::Heard { version: metadata.resource_version })
+}
+
+/// A line of a watch that is no change.
+enum Said {
+    /// The version is forgotten.
+    Expired,
+    /// Another error.
+    Problem(Problem),
+    /// Nothing that can be read.
+    Nonsense(serde_json::Error),
+}
+
+impl From<serde_json::Error> for Said {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Nonsense(error)
+    }
+}
+
+/// Lists page by page: the items that `read` makes something of, and the list's resourceVersion. An item that cannot be
+/// read is logged and left out.
+///
+/// # Errors
+/// Where a page cannot be had. Where the server forgets the list between two pages it is begun again, in one page.
+pub(crate) async fn list<T>(
+    cluster: &Cluster,
+    call: &Call,
+    mut read: impl FnMut(&str) -> Result<Option<T>, serde_json::Error>,
+) -> Result<(Vec<T>, String), RequestError> {
+    let mut items = Vec::new();
+    let mut page = call.clone().query("limit", PAGE);
+    loop {
+        let mut reply = send(cluster, &page).await?;
+        if reply.status == http::StatusCode::GONE && !items.is_empty() {
+            items.clear();
+            reply = send(cluster, call).await?;
+        }
+        if let Some(problem) = reply.problem() {
+            return Err(problem.into_error(call));
+        }
+        let list: wire::List<'_> = serde_json::from_slice(&reply.body).map_err(|error| RequestError::Undecodable {
+            what: format!("list of {}", call.resource),
+            source: Cause::of(&error),
+        })?;
+        for item in list.items {
+            match read(item.get()) {
+                Ok(item) => items.extend(item),
+                Err(error) => {
+                    let wire::Identity { metadata } = serde_json::from_str(item.get()).unwrap_or_default();
+                    tracing::warn!(
+                        resource = call.resource,
+                        namespace = metadata.namespace,
+                        name = metadata.name,
+                        %error,
+                        "left out an object that makes no sense"
+                    );
+                }
+            }
+        }
+        if list.metadata.next.is_empty() {
+            return Ok((items, list.metadata.resource_version));
+        }
+        page = call.clone().query("limit", PAGE).query("continue", &list.metadata.next);
+    }
+}
+
+/// How long to wait after so many failures in a row: doubling, up to half of it by chance.
+fn backoff(failures: u32, permanent: bool) -> Duration {
+    let wait = match permanent {
+        true => BACKOFF_MAX,
+        false => BACKOFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX),
+    };
+    wait.mul_f64(0.5 + fastrand::f64() / 2.0)
+}

@@ -1,0 +1,159 @@
+//! What comes over the wire, decoded no further than needed, as the model's records.
+//!
+//! The structs here name only the fields that are read; everything else is skipped while decoding and never takes
+//! memory. A field that is absent or null has its default; one of another type makes the object undecodable, which is
+//! the caller's to log: nothing here panics, whatever the server sends.
+
+mod owners;
+mod pod;
+mod set;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+pub(crate) use pod::pod;
+pub(crate) use set::{revision, selector, set};
+
+use crate::model::{TemplateHash, WorkloadId};
+
+/// A list, its items not yet decoded: one that cannot be read must not hide the others.
+#[derive(Deserialize)]
+pub(crate) struct List<'a> {
+    /// The list's own metadata.
+    #[serde(default)]
+    pub(crate) metadata: ListMeta,
+    /// The objects.
+    #[serde(borrow, default)]
+    pub(crate) items: Vec<&'a RawValue>,
+}
+
+/// `metadata` of a list.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ListMeta {
+    /// The version that the list shows.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) resource_version: String,
+    /// Where the next page begins; empty on the last one.
+    #[serde(rename = "continue", deserialize_with = "or_default")]
+    pub(crate) next: String,
+}
+
+/// One line of a watch.
+#[derive(Deserialize)]
+pub(crate) struct Line<'a> {
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`, or something that we do not know.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// The object.
+    #[serde(borrow)]
+    pub(crate) object: &'a RawValue,
+}
+
+/// Just enough of any object to know which one it is.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Identity {
+    /// Its metadata.
+    pub(crate) metadata: IdentityMeta,
+}
+
+/// `metadata` of an [`Identity`].
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct IdentityMeta {
+    /// The name.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) name: String,
+    /// The namespace.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) namespace: String,
+    /// The uid.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) uid: String,
+    /// The version.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) resource_version: String,
+}
+
+/// The digests of live templates by uid and generation, so that a status change does not compute them anew.
+#[derive(Default)]
+pub(crate) struct Templates(HashMap<String, (i64, TemplateDigest)>);
+
+impl Templates {
+    /// Only these sets are still there.
+    pub(crate) fn keep(&mut self, uids: &HashSet<&str>) {
+        self.0.retain(|uid, _| uids.contains(uid.as_str()));
+    }
+
+    /// The set is gone.
+    pub(crate) fn forget(&mut self, uid: &str) {
+        self.0.remove(uid);
+    }
+
+    fn digest(&mut self, uid: &str, generation: i64, template: Option<&RawValue>) -> TemplateDigest {
+        match self.0.get(uid) {
+            Some((known, digest)) if *known == generation => digest.clone(),
+            _ => {
+                let digest = live_template(template);
+                self.0.insert(uid.to_owned(), (generation, digest.clone()));
+                digest
+            }
+        }
+    }
+}
+
+/// What a live template comes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TemplateDigest {
+    /// Its digest without `restartedAt`.
+    pub(crate) hash: TemplateHash,
+    /// `kubectl.kubernetes.io/restartedAt`; empty without one.
+    pub(crate) restarted_at: String,
+}
+
+/// The digest of a live template.
+pub(crate) fn live_template(template: Option<&RawValue>) -> TemplateDigest {
+    use sha2::{Digest, Sha256};
+    const KEY: &str = "kubectl.kubernetes.io/restartedAt";
+    let mut value: serde_json::Value =
+        template.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let restarted_at = value
+        .pointer_mut("/metadata/annotations")
+        .and_then(|annotations| annotations.as_object_mut()?.remove(KEY))
+        .and_then(|at| at.as_str().map(str::to_owned))
+        .unwrap_or_default();
+    let digest = Sha256::digest(value.to_string().as_bytes());
+    let hash = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+    TemplateDigest { hash: TemplateHash(hash), restarted_at }
+}
+
+/// A resourceVersion as a number; `None` where the server uses something else.
+pub(crate) fn version_number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+/// The labels of a selector.
+pub(crate) type Labels = BTreeMap<String, String>;
+
+fn workload(namespace: String, name: String) -> WorkloadId {
+    WorkloadId { namespace, name }
+}
+
+/// A field that is null is a field that is absent.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(input)?.unwrap_or_default())
+}
+
+/// A time that cannot be read is none.
+fn time<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Timestamp>, D::Error> {
+    Ok(Option::<String>::deserialize(input)?.and_then(|text| text.parse().ok()))
+}
+
+/// A count: below zero it is zero.
+fn count(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
+}

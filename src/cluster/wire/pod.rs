@@ -1,0 +1,264 @@
+//! A Pod as it comes over the wire.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{count, or_default, time, workload};
+use crate::model::{ContainerFault, Ordinal, Pod, PodPhase, WorkloadId};
+
+/// The most characters of a fault's message.
+const MAX_MESSAGE: usize = 200;
+
+/// Decodes a Pod. `None` where it is no StatefulSet's: another controller's, or without a number in its name.
+///
+/// # Errors
+/// A field of a wrong type.
+pub(crate) fn pod(json: &str) -> Result<Option<(WorkloadId, Pod)>, serde_json::Error> {
+    let WirePod { metadata, status, .. } = serde_json::from_str(json)?;
+    let Some((set, ordinal)) = parent(&metadata.name) else { return Ok(None) };
+    let owner = metadata.owner_references.iter().find(|owner| owner.controller);
+    let ours = match owner {
+        Some(owner) => owner.kind == "StatefulSet" && owner.api_version.starts_with("apps/") && owner.name == set,
+        None => metadata.labels.pod_name.as_deref() == Some(metadata.name.as_str()),
+    };
+    if !ours {
+        return Ok(None);
+    }
+    let id = workload(metadata.namespace, set.to_owned());
+    let condition = |kind: &'static str| status.conditions.iter().filter(move |c| c.kind == kind);
+    let phase = match status.phase.as_str() {
+        "Running" => PodPhase::Running,
+        "Succeeded" => PodPhase::Succeeded,
+        "Failed" => PodPhase::Failed,
+        "Unknown" => PodPhase::Unknown,
+        _ => PodPhase::Pending,
+    };
+    let pod = Pod {
+        ordinal,
+        owner: owner.map(|owner| owner.uid.clone()).unwrap_or_default(),
+        uid: metadata.uid,
+        resource_version: metadata.resource_version,
+        revision: metadata.labels.revision.unwrap_or_default(),
+        created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
+        scheduled: condition("PodScheduled").filter(|c| c.status == "True").find_map(|c| c.last_transition_time),
+        started: status.start_time,
+        // There should be one such condition. Where there are two, all have to agree, and the newest one counts.
+        ready: condition("Ready").next().is_some() && condition("Ready").all(|c| c.status == "True"),
+        ready_since: condition("Ready").filter_map(|c| c.last_transition_time).max(),
+        terminating: metadata.deletion_timestamp.is_some(),
+        phase,
+        restarts: status.containers().map(|container| count(container.restart_count)).max().unwrap_or(0),
+        node_lost: status.reason == "NodeLost"
+            || phase == PodPhase::Unknown
+            || condition("Ready").any(|c| c.status == "Unknown"),
+        faults: faults(&status),
+    };
+    Ok(Some((id, pod)))
+}
+
+/// The set and the number that a pod's name speaks of: `^(.*)-([0-9]+)$`, without leading zeros.
+fn parent(name: &str) -> Option<(&str, Ordinal)> {
+    let (set, digits) = name.rsplit_once('-')?;
+    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+    let ordinal = digits.parse().ok().filter(|_| plain && !set.is_empty())?;
+    Some((set, Ordinal(ordinal)))
+}
+
+/// What is wrong with a pod, the worst first.
+fn faults(status: &WireStatus) -> Vec<ContainerFault> {
+    let mut faults = Vec::new();
+    if status.phase == "Failed" {
+        let reason = if status.reason.is_empty() { "Failed" } else { &status.reason };
+        faults.push(fault("", reason, &status.message));
+    }
+    let unschedulable = |c: &&WireCondition| c.kind == "PodScheduled" && c.status == "False" && !c.reason.is_empty();
+    if let Some(condition) = status.conditions.iter().find(unschedulable) {
+        faults.push(fault("", &condition.reason, &condition.message));
+    }
+    for container in status.containers() {
+        if let Some(waiting) = &container.state.waiting
+            && !["", "ContainerCreating", "PodInitializing"].contains(&waiting.reason.as_str())
+        {
+            faults.push(fault(&container.name, &waiting.reason, &waiting.message));
+        }
+        // Why it ended, now or the last time: as long as it is not well again.
+        let ended = container.state.terminated.as_ref().or(container.last_state.terminated.as_ref());
+        let down = container.state.running.is_none() || !container.ready;
+        if let Some(ended) = ended.filter(|ended| down && ended.exit_code != 0) {
+            let reason = if ended.reason.is_empty() { "Error" } else { &ended.reason };
+            faults.push(fault(&container.name, reason, &ended.words()));
+        }
+    }
+    faults.sort_by_key(|fault| severity(&fault.reason));
+    faults.shrink_to_fit();
+    faults
+}
+
+/// How far a fault is from mending itself; 0 is the furthest.
+fn severity(reason: &str) -> u8 {
+    match reason {
+        "Evicted" | "NodeLost" | "InvalidImageName" | "ErrImageNeverPull" => 0,
+        "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "StartError" => 1,
+        "CrashLoopBackOff" => 2,
+        "ImagePullBackOff" => 3,
+        "ErrImagePull" | "ImageInspectError" | "RegistryUnavailable" => 4,
+        "OOMKilled" => 5,
+        "Error" | "ContainerCannotRun" | "DeadlineExceeded" | "Failed" => 6,
+        "Unschedulable" => 7,
+        _ => 8,
+    }
+}
+
+fn fault(container: &str, reason: &str, message: &str) -> ContainerFault {
+    ContainerFault {
+        container: container.to_owned(),
+        reason: reason.chars().take(MAX_MESSAGE).collect(),
+        message: message.chars().take(MAX_MESSAGE).collect(),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WirePod {
+    metadata: WireMeta,
+    #[serde(deserialize_with = "or_default")]
+    status: WireStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireMeta {
+    #[serde(deserialize_with = "or_default")]
+    name: String,
+    #[serde(deserialize_with = "or_default")]
+    namespace: String,
+    #[serde(deserialize_with = "or_default")]
+    uid: String,
+    #[serde(deserialize_with = "or_default")]
+    resource_version: String,
+    #[serde(deserialize_with = "time")]
+    creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    labels: WireLabels,
+    #[serde(deserialize_with = "or_default")]
+    owner_references: Vec<OwnerReference>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireLabels {
+    #[serde(rename = "controller-revision-hash")]
+    revision: Option<String>,
+    #[serde(rename = "statefulset.kubernetes.io/pod-name")]
+    pod_name: Option<String>,
+}
+
+/// An owner of any object.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct OwnerReference {
+    #[serde(deserialize_with = "or_default")]
+    api_version: String,
+    #[serde(deserialize_with = "or_default")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) uid: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) controller: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireStatus {
+    #[serde(deserialize_with = "or_default")]
+    phase: String,
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "time")]
+    start_time: Option<Timestamp>,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<WireCondition>,
+    #[serde(deserialize_with = "or_default")]
+    init_container_statuses: Vec<WireContainer>,
+    #[serde(deserialize_with = "or_default")]
+    container_statuses: Vec<WireContainer>,
+}
+
+impl WireStatus {
+    /// Init containers and containers.
+    fn containers(&self) -> impl Iterator<Item = &WireContainer> {
+        self.init_container_statuses.iter().chain(&self.container_statuses)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireCondition {
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    status: String,
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "time")]
+    last_transition_time: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireContainer {
+    #[serde(deserialize_with = "or_default")]
+    name: String,
+    #[serde(deserialize_with = "or_default")]
+    ready: bool,
+    #[serde(deserialize_with = "or_default")]
+    restart_count: i64,
+    #[serde(deserialize_with = "or_default")]
+    state: WireState,
+    #[serde(deserialize_with = "or_default")]
+    last_state: WireState,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireState {
+    waiting: Option<WireWaiting>,
+    running: Option<serde::de::IgnoredAny>,
+    terminated: Option<WireTerminated>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireWaiting {
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireTerminated {
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "or_default")]
+    exit_code: i64,
+}
+
+impl WireTerminated {
+    fn words(&self) -> String {
+        match self.message.trim() {
+            "" => format!("exit code {}", self.exit_code),
+            message => format!("exit code {}: {message}", self.exit_code),
+        }
+    }
+}
