@@ -1,0 +1,4 @@
+//! Integration tests, in one binary.
+
+mod controlplane;
+mod tidy;
