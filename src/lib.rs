@@ -1,3 +1,4 @@
 //! Phaseline.
 
+pub mod manifest;
 pub mod model;

@@ -1,0 +1,28 @@
+//! Reads the deploy repository: bytes become documents, documents become sets and plans, sets and plans are bound.
+//!
+//! Floor 1: pure. What is wrong with a file comes back as a [`crate::model::Diagnostic`] with file, line, column and
+//! a way out; nothing here gives up at the first finding, and no input makes it panic.
+//!
+//! [`parse`] is the narrow seam to YAML; [`stateful_set`] and [`plan`] check what was read; [`bind`] says which plan
+//! belongs to which set; [`apply_body`] makes the body that is sent; [`schema`] tells editors what a plan may hold.
+
+pub mod apply_body;
+pub mod bind;
+mod findings;
+mod hint;
+mod parse;
+mod places;
+pub mod plan;
+pub mod schema;
+mod split;
+pub mod stateful_set;
+mod words;
+mod yaml;
+
+pub use bind::{Bound, BoundWorkload, bind};
+pub use parse::{Document, MAX_FILE_BYTES, is_plan_file, parse};
+pub use places::locate;
+pub use plan::{PlanDocument, plan_digest};
+pub use schema::plan_schema;
+pub use stateful_set::Manifest;
+pub use yaml::{MAX_DEPTH, MAX_NODES};
