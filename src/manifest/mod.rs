@@ -1,22 +1,28 @@
-//! Reads what people wrote: manifests and plans, with file and line for everything that is wrong.
+//! Reads the deploy repository: bytes become documents, documents become sets and plans, sets and plans are bound.
+//!
+//! Floor 1: pure. What is wrong with a file comes back as a [`crate::model::Diagnostic`] with file, line, column and
+//! a way out; nothing here gives up at the first finding, and no input makes it panic.
+//!
+//! [`parse`] is the narrow seam to YAML; [`stateful_set`] and [`plan`] check what was read; [`bind`] says which plan
+//! belongs to which set; [`apply_body`] makes the body that is sent; [`schema`] tells editors what a plan may hold.
 
-use serde_json::Value;
+pub mod apply_body;
+pub mod bind;
+mod findings;
+mod hint;
+mod parse;
+mod places;
+pub mod plan;
+pub mod schema;
+mod split;
+pub mod stateful_set;
+mod words;
+mod yaml;
 
-/// The body of an apply: the manifest as it was written, with the template of another one where given.
-pub fn for_apply(manifest: &Value, template_from: Option<&Value>) -> Value {
-    let mut body = manifest.clone();
-    if let Some(template) = template_from {
-        body["spec"]["template"] = template.clone();
-    }
-    body
-}
-
-/// Sets an annotation of the set.
-pub fn set_annotation(manifest: &mut Value, key: &str, value: &str) {
-    manifest["metadata"]["annotations"][key] = value.into();
-}
-
-/// Sets an annotation of the pod template.
-pub fn set_template_annotation(manifest: &mut Value, key: &str, value: &str) {
-    manifest["spec"]["template"]["metadata"]["annotations"][key] = value.into();
-}
+pub use bind::{Bound, BoundWorkload, bind};
+pub use parse::{Document, MAX_FILE_BYTES, is_plan_file, parse};
+pub use places::locate;
+pub use plan::{PlanDocument, plan_digest};
+pub use schema::plan_schema;
+pub use stateful_set::Manifest;
+pub use yaml::{MAX_DEPTH, MAX_NODES};

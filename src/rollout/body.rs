@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::manifest;
+use crate::manifest::apply_body;
 use crate::model::{CommitInfo, Version};
 
 /// Where `kubectl rollout history` reads the cause of a change.
@@ -18,12 +18,12 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// asked for on the live template is kept: as with `kubectl apply`, it stays until the manifest says otherwise.
 pub(super) fn compose(rest_of: &Version, template_of: &Version, restarted_at: &str) -> Arc<Value> {
     let template = template_of.manifest.pointer("/spec/template");
-    let mut body = manifest::for_apply(&rest_of.manifest, template);
+    let mut body = apply_body::for_apply(&rest_of.manifest, template);
     if body.pointer("/metadata/annotations").and_then(|all| all.get(CHANGE_CAUSE)).is_none() {
-        manifest::set_annotation(&mut body, CHANGE_CAUSE, &change_cause(&template_of.commit));
+        apply_body::set_annotation(&mut body, CHANGE_CAUSE, &change_cause(&template_of.commit));
     }
     if !restarted_at.is_empty() && template_of.restart.is_none() {
-        manifest::set_template_annotation(&mut body, RESTARTED_AT, restarted_at);
+        apply_body::set_template_annotation(&mut body, RESTARTED_AT, restarted_at);
     }
     Arc::new(body)
 }

@@ -1,0 +1,316 @@
+//! Turns the bytes of one file into documents.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::findings::limit;
+use super::hint;
+use super::places::Places;
+use super::split::{leading_lines, split};
+use super::words::show;
+use super::yaml::{Budget, Fault, read, read_json};
+use crate::model::Diagnostic;
+
+/// The most bytes of a file that is read; etcd takes no object beyond 1.5 MiB.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// The most lists inside each other that are unrolled.
+const MAX_LIST_DEPTH: usize = 8;
+
+/// One document of a file: a Kubernetes object, an item of a list already unrolled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The file's path inside the repository.
+    pub file: String,
+    /// The line its first content is at, from 1.
+    pub line: u32,
+    /// The object.
+    pub value: Value,
+    /// Whether it could not be read (the findings say why) but mentions a rollout plan. Then the value holds what
+    /// could be told of the plan's `workloadRef`, so that no set is rolled without the plan it was meant to have.
+    pub unreadable: bool,
+    source: Source,
+}
+
+/// Where a document's text is, to find places in it.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Source {
+    /// The text of the document, or of the list it is an item of.
+    text: Arc<str>,
+    /// The line of the file at which that text begins.
+    line: u32,
+    /// The JSON pointer of the object in that text.
+    base: String,
+}
+
+impl Document {
+    /// A document without a text: findings about it point to its line.
+    pub fn new(file: impl Into<String>, line: u32, value: Value) -> Self {
+        Self { file: file.into(), line, value, unreadable: false, source: Source::default() }
+    }
+
+    /// The object's kind; empty where it has none.
+    pub fn kind(&self) -> &str {
+        text_of(&self.value, "kind")
+    }
+
+    /// The object's API version; empty where it has none.
+    pub fn api_version(&self) -> &str {
+        text_of(&self.value, "apiVersion")
+    }
+
+    /// Where the value at a JSON pointer is in the file: line and column from 1, none when unsure.
+    pub fn locate(&self, pointer: &str) -> Option<(u32, u32)> {
+        let (line, column) = super::locate(self.text(), &format!("{}{pointer}", self.base()))?;
+        Some((self.file_line(line), column))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    pub(super) fn base(&self) -> &str {
+        &self.source.base
+    }
+
+    /// The line of the file for a line of the text.
+    pub(super) fn file_line(&self, line: u32) -> u32 {
+        self.source.line.max(1).saturating_add(line).saturating_sub(1)
+    }
+}
+
+/// Whether a file is a rollout plan by its name: `rollout-plan.yaml`, `.yml` or `.json`.
+pub fn is_plan_file(file: &str) -> bool {
+    matches!(file.rsplit('/').next(), Some("rollout-plan.yaml" | "rollout-plan.yml" | "rollout-plan.json"))
+}
+
+/// Reads the documents of one file, and what is wrong with it. Never panics, takes well below a second.
+///
+/// An error among the findings means that part of the file could not be read: it may have held any workload.
+pub fn parse(file: &str, bytes: &[u8]) -> (Vec<Document>, Vec<Diagnostic>) {
+    let mut reader = Reader { file, documents: Vec::new(), findings: Vec::new() };
+    reader.file(bytes);
+    reader.findings.sort();
+    limit(&mut reader.findings);
+    (reader.documents, reader.findings)
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    documents: Vec<Document>,
+    findings: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, bytes: &[u8]) {
+        if bytes.len() > MAX_FILE_BYTES {
+            let message = format!("the file has {} bytes; at most {MAX_FILE_BYTES} are read", bytes.len());
+            let start = bytes.get(..MAX_FILE_BYTES).unwrap_or_default();
+            return self.refuse(0, 0, &String::from_utf8_lossy(start), message, "split it, or keep data out of it");
+        }
+        let text = match decode(bytes) {
+            Ok(text) => text,
+            Err(fault) => {
+                let lossy = String::from_utf8_lossy(bytes);
+                return self.refuse(fault.line, fault.column, &lossy, fault.message, "save the file as UTF-8");
+            }
+        };
+        if let Some(foreign) = hint::foreign(&text) {
+            return self.refuse(foreign.line, 0, &text, foreign.message, foreign.hint);
+        }
+        let budget = Budget::of(&text);
+        if self.file.ends_with(".json") || text.trim_start().starts_with('{') {
+            match read_json(&text, &budget) {
+                Ok(values) => {
+                    for json in values {
+                        self.document(json.line, json.line, json.text, json.value);
+                    }
+                    return;
+                }
+                // As kubectl: what begins like JSON and is none may still be YAML in flow style.
+                Err(fault) if self.file.ends_with(".json") => {
+                    return self.refuse(fault.line, fault.column, &text, fault.message, "");
+                }
+                Err(_) => {}
+            }
+        }
+        let budget = Budget::of(&text);
+        for piece in split(&text) {
+            if let Some((line, garbage)) = piece.garbage {
+                let message = format!("{} stands behind the separator `---`", show(garbage));
+                self.refuse(line, 4, piece.text, message, "begin the document on the next line, as kubectl wants it");
+                continue;
+            }
+            match read(piece.text, &budget) {
+                Ok(value) => {
+                    let line = piece.line.saturating_add(leading_lines(piece.text));
+                    self.document(line, piece.line, piece.text, value);
+                }
+                Err(fault) => {
+                    let way_out = hint::for_syntax(piece.text, fault.line, &fault.message);
+                    let line = piece.line.saturating_add(fault.line.max(1)).saturating_sub(1);
+                    self.refuse(line, fault.column, piece.text, fault.message, way_out);
+                }
+            }
+        }
+    }
+
+    /// Takes one value that was read: unrolls lists, checks that it is an object at all.
+    fn document(&mut self, line: u32, text_line: u32, text: &str, value: Value) {
+        let source = Source { text: Arc::from(text), line: text_line, base: String::new() };
+        let document = Document { file: self.file.to_owned(), line, value, unreadable: false, source };
+        // Once for the text, however many items its lists have.
+        let places = document.kind().ends_with("List").then(|| Places::of(text)).flatten();
+        self.take(document, places.as_ref(), 0);
+    }
+
+    fn take(&mut self, document: Document, places: Option<&Places>, depth: usize) {
+        if document.value.is_null() {
+            return;
+        }
+        let Value::Object(object) = &document.value else {
+            return self.no_object(&document, "the document is no mapping");
+        };
+        if object.get("items").is_some_and(Value::is_array) && document.kind().ends_with("List") {
+            if depth >= MAX_LIST_DEPTH {
+                let message = format!("lists inside lists, more than {MAX_LIST_DEPTH} deep");
+                self.findings.push(Diagnostic::error(self.file, document.line, message));
+                return;
+            }
+            return self.unroll(document, places, depth);
+        }
+        let text = |key| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        match (text("apiVersion"), text("kind")) {
+            (true, true) if document.kind().starts_with("ENC[") => self.encrypted(&document),
+            (true, true) if hint::is_encrypted(&document.value) && is_ours(document.kind()) => {
+                self.encrypted(&document);
+            }
+            (true, true) => self.documents.push(document),
+            (false, true) => self.no_object(&document, "the document has no `apiVersion`"),
+            (true, false) => self.no_object(&document, "the document has no `kind`"),
+            (false, false) => self.no_object(&document, "the document has neither `apiVersion` nor `kind`"),
+        }
+    }
+
+    fn unroll(&mut self, mut list: Document, places: Option<&Places>, depth: usize) {
+        let kind = list.kind().strip_suffix("List").unwrap_or_default().to_owned();
+        let api_version = list.api_version().to_owned();
+        let Some(Value::Array(items)) = list.value.get_mut("items").map(Value::take) else { return };
+        for (index, mut value) in items.into_iter().enumerate() {
+            // The items of a typed list need not repeat what the list says.
+            if let (Value::Object(item), false) = (&mut value, kind.is_empty()) {
+                item.entry("apiVersion").or_insert_with(|| api_version.clone().into());
+                item.entry("kind").or_insert_with(|| kind.clone().into());
+            }
+            let source = Source { base: format!("{}/items/{index}", list.source.base), ..list.source.clone() };
+            let place = places.and_then(|places| places.near(&source.base));
+            let line = place.map_or(list.line, |(line, _)| list.file_line(line));
+            self.take(Document { file: list.file.clone(), line, value, unreadable: false, source }, places, depth + 1);
+        }
+    }
+
+    fn encrypted(&mut self, document: &Document) {
+        let message = "the document is encrypted with SOPS";
+        self.findings.push(Diagnostic::error(self.file, document.line, message).hint(hint::DECRYPT));
+    }
+
+    /// Reports a document that is no Kubernetes object: an error where it may have been meant as a set or a plan.
+    fn no_object(&mut self, document: &Document, message: &str) {
+        let spec = document.value.get("spec").unwrap_or(&document.value);
+        let has = |key| spec.get(key).is_some();
+        let meant = if is_plan_file(self.file) || document.kind() == PLAN_KIND || has("stages") || has("ramp") {
+            Some("a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`")
+        } else if document.kind() == SET_KIND || document.api_version() == "apps/v1" || has("serviceName") {
+            Some("a StatefulSet begins with `apiVersion: apps/v1` and `kind: StatefulSet`")
+        } else {
+            None
+        };
+        match meant {
+            Some(hint) => {
+                self.findings.push(Diagnostic::error(self.file, document.line, message).hint(hint));
+                self.salvage(document.line, document.text());
+            }
+            None => self.findings.push(
+                Diagnostic::warning(self.file, document.line, format!("{message}: it is no Kubernetes object"))
+                    .hint("move it out of the path, if it is not meant for the cluster"),
+            ),
+        }
+    }
+
+    /// Reports a text that cannot be read.
+    fn refuse(&mut self, line: u32, column: u32, text: &str, message: impl Into<String>, hint: &str) {
+        self.findings.push(Diagnostic::error(self.file, line, message).at_column(column).hint(hint));
+        self.salvage(line, text);
+    }
+
+    /// Keeps of an unreadable plan which set it was for, as far as that can be told.
+    fn salvage(&mut self, line: u32, text: &str) {
+        if !is_plan_file(self.file) && !text.contains(PLAN_KIND) {
+            return;
+        }
+        let mut object = Map::new();
+        object.insert("kind".into(), PLAN_KIND.into());
+        if let Some(name) = text.split_once("workloadRef").and_then(|(_, behind)| name_in(behind)) {
+            object.insert("spec".into(), serde_json::json!({"workloadRef": {"name": name}}));
+        }
+        let document = Document::new(self.file, line, Value::Object(object));
+        self.documents.push(Document { unreadable: true, ..document });
+    }
+}
+
+/// The kind of a plan.
+pub(super) const PLAN_KIND: &str = "RolloutPlan";
+
+/// The kind of a set.
+pub(super) const SET_KIND: &str = "StatefulSet";
+
+fn is_ours(kind: &str) -> bool {
+    matches!(kind, PLAN_KIND | SET_KIND)
+}
+
+/// The first word behind `name:`.
+fn name_in(text: &str) -> Option<String> {
+    let behind = text.split_once("name")?.1.trim_start_matches(['"', '\'', ':', ' ']);
+    let word: String =
+        behind.chars().take(63).take_while(|letter| letter.is_alphanumeric() || *letter == '-').collect();
+    (!word.is_empty()).then_some(word)
+}
+
+fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as kubectl takes it.
+fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
+    let wide = |units: fn([u8; 2]) -> u16, bytes: &[u8]| {
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|pair| units(*pair))).collect();
+        match text {
+            Ok(text) if rest.is_empty() => Ok(Cow::Owned(text)),
+            _ => Err(Fault { line: 0, column: 0, message: "the file is no valid UTF-16".into() }),
+        }
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => wide(u16::from_be_bytes, rest),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => match str::from_utf8(rest) {
+            Ok(text) => Ok(Cow::Borrowed(text)),
+            Err(error) => {
+                let good = rest.get(..error.valid_up_to()).unwrap_or_default();
+                let good = String::from_utf8_lossy(good);
+                let last = good.rsplit('\n').next().unwrap_or_default();
+                Err(Fault {
+                    line: number(good.matches('\n').count()).saturating_add(1),
+                    column: number(last.chars().count()).saturating_add(1),
+                    message: "the file is no valid UTF-8".into(),
+                })
+            }
+        },
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
