@@ -1,3 +1,5 @@
 //! Phaseline.
 
+pub mod manifest;
 pub mod model;
+pub mod revision;
