@@ -1,6 +1,7 @@
 //! Phaseline.
 
 pub mod cluster;
+pub mod daemon;
 pub mod git;
 pub mod manifest;
 pub mod model;

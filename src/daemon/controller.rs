@@ -1,0 +1,402 @@
+//! The loop: events in, decisions out, one request a workload at a time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::{Id, JoinSet};
+use tracing::{error, info, warn};
+
+use super::publish::{self, audit};
+use super::source::{Source, View};
+use super::sources::{Asked, SourceEvent, serve};
+use super::worker::{Grounds, Worker};
+use crate::cluster::{Cluster, ClusterEvent, Outcome, Store, execute, watch};
+use crate::git::Wakes;
+use crate::model::{Action, CommitId, Decision, Desired, Observed, Phase, RecordState, Version, Wanted, WorkloadId};
+use crate::rollout::{decide, progress};
+
+/// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute.
+const STALE_AFTER: Duration = Duration::from_secs(150);
+/// Requests under way at once: the API server has others to serve.
+const REQUESTS_AT_ONCE: usize = 16;
+/// How long requests under way may take to end when the daemon is asked to.
+const GRACE: Duration = Duration::from_secs(20);
+/// Events waiting between a watch and the loop; a slow loop slows the watch down.
+const EVENT_BUFFER: usize = 1024;
+
+/// How the daemon is to run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// One pass: everything that is due is done, nothing is waited for.
+    pub once: bool,
+    /// Everything is decided, nothing is written.
+    pub observe: bool,
+    /// The namespaces to watch; none given: all.
+    pub namespaces: Vec<String>,
+}
+
+/// How it ended: every workload's phase at the last look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// By workload.
+    pub phases: BTreeMap<WorkloadId, Phase>,
+}
+
+/// What came of a workload's actions.
+struct Finished {
+    workload: WorkloadId,
+    grounds: Grounds,
+    results: Vec<(Action, Outcome)>,
+}
+
+struct Controller {
+    cluster: Cluster,
+    options: RunOptions,
+    store: Store,
+    view: Option<Arc<View>>,
+    versions: BTreeMap<Asked, Option<Version>>,
+    questions: Sender<Asked>,
+    workers: BTreeMap<WorkloadId, Worker>,
+    dirty: BTreeSet<WorkloadId>,
+    timers: BTreeSet<(Instant, WorkloadId)>,
+    tasks: JoinSet<Finished>,
+    running: HashMap<Id, WorkloadId>,
+    asked: bool,
+}
+
+/// Runs until `shutdown` is done (or, with `once`, until nothing is due any more).
+///
+/// `wakes` says when the repository may have something new; a wake carries nothing.
+pub async fn run(
+    cluster: Cluster,
+    source: Source,
+    wakes: Option<Wakes>,
+    options: RunOptions,
+    shutdown: impl Future<Output = ()>,
+) -> Ended {
+    let (event_sender, mut events) = mpsc::channel::<ClusterEvent>(EVENT_BUFFER);
+    let (source_sender, mut source_events) = mpsc::channel::<SourceEvent>(EVENT_BUFFER);
+    let (questions, asked) = mpsc::channel::<Asked>(EVENT_BUFFER);
+    let watches = tokio::spawn({
+        let (cluster, namespaces) = (cluster.clone(), options.namespaces.clone());
+        async move { watch(&cluster, &namespaces, event_sender).await }
+    });
+    let reader = tokio::spawn(serve(source, wakes, asked, source_sender));
+    info!(server = cluster.server, observe = options.observe, "phaseline runs");
+    let mut controller = Controller {
+        store: Store::new(&options.namespaces),
+        cluster,
+        options,
+        view: None,
+        versions: BTreeMap::new(),
+        questions,
+        workers: BTreeMap::new(),
+        dirty: BTreeSet::new(),
+        timers: BTreeSet::new(),
+        tasks: JoinSet::new(),
+        running: HashMap::new(),
+        asked: false,
+    };
+    controller.work(&mut events, &mut source_events, shutdown).await;
+    watches.abort();
+    reader.abort();
+    controller.end().await
+}
+
+impl Controller {
+    async fn work(
+        &mut self,
+        events: &mut Receiver<ClusterEvent>,
+        source_events: &mut Receiver<SourceEvent>,
+        shutdown: impl Future<Output = ()>,
+    ) {
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let next = self.timers.first().map(|(when, _)| *when);
+            let timer = async {
+                match next {
+                    Some(when) => tokio::time::sleep_until(when.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                Some(joined) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.finished(joined),
+                event = events.recv() => match event {
+                    Some(event) => self.heard(event),
+                    None => return warn!("the watches have ended"),
+                },
+                event = source_events.recv() => match event {
+                    Some(event) => self.read(event),
+                    None => return warn!("the repository is read no more"),
+                },
+                () = timer => {}
+            }
+            // Whatever else has arrived in the meantime: one look at a workload serves many events.
+            while let Ok(event) = events.try_recv() {
+                self.heard(event);
+            }
+            self.ring(Instant::now());
+            self.look_at_dirty().await;
+            if self.options.once && self.is_idle() {
+                return;
+            }
+        }
+    }
+
+    /// Takes in news from the cluster.
+    fn heard(&mut self, event: ClusterEvent) {
+        let changed = self.store.apply(event, Instant::now());
+        self.dirty.extend(changed);
+    }
+
+    /// Takes in news from Git.
+    fn read(&mut self, event: SourceEvent) {
+        match event {
+            SourceEvent::View(view) => {
+                let before = self.view.replace(view);
+                let view = self.view.as_ref().map(|view| &view.wishes);
+                let (old, new) = (before.as_ref().map(|view| &view.wishes), view);
+                let names = old.into_iter().chain(new).flat_map(BTreeMap::keys);
+                for name in names {
+                    // What Git says the same of as before has no reason to be looked at.
+                    if old.and_then(|old| old.get(name)) != new.and_then(|new| new.get(name)) {
+                        self.dirty.insert(name.clone());
+                    }
+                }
+                if before.is_none() {
+                    self.dirty.extend(self.store.workloads().into_iter().cloned());
+                }
+                self.versions.clear();
+            }
+            SourceEvent::Asked => self.asked = true,
+            SourceEvent::Version { commit, workload, version } => {
+                self.dirty.insert(workload.clone());
+                self.versions.insert((commit, workload), version.map(|version| *version));
+            }
+        }
+    }
+
+    /// Takes in what came of a request.
+    fn finished(&mut self, joined: Result<(Id, Finished), tokio::task::JoinError>) {
+        let now = Instant::now();
+        let Finished { workload, grounds, results } = match joined {
+            Ok((id, finished)) => {
+                self.running.remove(&id);
+                finished
+            }
+            Err(broken) => {
+                if let Some(workload) = self.running.remove(&broken.id()) {
+                    error!(%workload, "a request broke off: {broken}");
+                    let worker = self.workers.entry(workload.clone()).or_default();
+                    worker.busy = false;
+                    worker.broke(now);
+                    self.dirty.insert(workload);
+                }
+                return;
+            }
+        };
+        let worker = self.workers.entry(workload.clone()).or_default();
+        worker.busy = false;
+        for (action, outcome) in results {
+            worker.took(&outcome, grounds.clone(), now);
+            if let (Action::DeletePod { ordinal, uid, .. }, Outcome::Done(_)) = (&action, &outcome) {
+                let pods = self.store.observed(&workload).pods;
+                let revision = pods.get(ordinal).map(|pod| pod.revision.clone()).unwrap_or_default();
+                progress::note_repair(&mut worker.progress, *ordinal, &revision, uid);
+            }
+            if let Outcome::Done(Some(set)) = outcome {
+                self.store.note_write(&workload, *set);
+            }
+        }
+        self.dirty.insert(workload);
+    }
+
+    /// Marks what is due.
+    fn ring(&mut self, now: Instant) {
+        while let Some((when, workload)) = self.timers.pop_first() {
+            if when > now {
+                self.timers.insert((when, workload));
+                return;
+            }
+            if let Some(worker) = self.workers.get_mut(&workload) {
+                worker.due = None;
+            }
+            self.dirty.insert(workload);
+        }
+    }
+
+    async fn look_at_dirty(&mut self) {
+        let now = Instant::now();
+        // Before both sides have told everything once, what is missing and what is new look alike.
+        let Some(age) = self.store.view_age(now) else { return };
+        if self.view.is_none() && !self.asked {
+            return;
+        }
+        let stale = (age > STALE_AFTER).then(|| u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
+        for workload in std::mem::take(&mut self.dirty) {
+            if !self.is_ours(&workload) {
+                self.forget(&workload);
+                continue;
+            }
+            let worker = self.workers.entry(workload.clone()).or_default();
+            // It is looked at again when its request comes back.
+            if worker.busy {
+                continue;
+            }
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look(&workload, stale)));
+            match looked {
+                Ok((decision, grounds)) => self.carry_out(workload, decision, grounds).await,
+                Err(_) => {
+                    error!(%workload, "deciding about it broke off; it is left alone for a while");
+                    if let Some(worker) = self.workers.get_mut(&workload) {
+                        worker.broke(now);
+                        let when = worker.not_before.unwrap_or(now);
+                        self.wake_at(workload, when);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a workload is any business of ours: Git names it, or it carries a record.
+    fn is_ours(&self, workload: &WorkloadId) -> bool {
+        self.view.as_ref().is_some_and(|view| view.wishes.contains_key(workload))
+            || self.store.set_of(workload).is_some_and(|set| set.record != RecordState::Absent)
+    }
+
+    fn forget(&mut self, workload: &WorkloadId) {
+        if let Some(due) = self.workers.remove(workload).and_then(|worker| worker.due) {
+            self.timers.remove(&(due, workload.clone()));
+        }
+    }
+
+    /// Decides about one workload.
+    fn look(&self, workload: &WorkloadId, stale_seconds: Option<u32>) -> (Decision, Grounds) {
+        let wish = self.view.as_ref().and_then(|view| view.wishes.get(workload));
+        let desired = wish.and_then(|wish| wish.desired.as_ref());
+        let mut observed = self.store.observed(workload);
+        observed.stale_seconds = stale_seconds;
+        let grounds = Grounds::of(desired, observed.set.as_ref());
+        if let Some(worker) = self.workers.get(workload) {
+            observed.refused = worker.refusal(&grounds);
+            observed.progress.clone_from(&worker.progress);
+        }
+        let with_target = desired.and_then(|desired| self.with_target(desired, &observed));
+        let problem = wish.and_then(|wish| wish.problem.as_ref());
+        let wanted = match (&with_target, wish) {
+            (Some(desired), _) => Wanted::Is(desired, problem),
+            (None, Some(wish)) => wish.wanted(),
+            // Git could not be read at all yet: nothing is known of its side.
+            (None, None) if self.view.is_none() => Wanted::Unknown,
+            (None, None) => Wanted::Absent,
+        };
+        (decide(&wanted, &observed, Timestamp::now()), grounds)
+    }
+
+    /// The wish with the manifest in force beside it, where a newer template waits. Asks Git for it the first time.
+    fn with_target(&self, desired: &Desired, observed: &Observed) -> Option<Desired> {
+        let RecordState::Is(record, _) = &observed.set.as_ref()?.record else { return None };
+        if record.target.hash == desired.tip.hash || record.target.commit == CommitId::default() {
+            return None;
+        }
+        let key = (record.target.commit.clone(), desired.workload.clone());
+        match self.versions.get(&key) {
+            Some(version) => Some(Desired { target: Some(version.clone()?), ..desired.clone() }),
+            None => {
+                // A full queue is asked again at the next look.
+                let _full = self.questions.try_send(key);
+                None
+            }
+        }
+    }
+
+    /// Publishes a decision and sends its actions off.
+    async fn carry_out(&mut self, workload: WorkloadId, decision: Decision, grounds: Grounds) {
+        let now = Instant::now();
+        let Some(worker) = self.workers.get_mut(&workload) else { return };
+        worker.progress.clone_from(&decision.progress);
+        worker.phase = Some(decision.phase);
+        let news = worker.said.clone();
+        publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
+        let is_news = news != worker.said;
+        let requeue = decision.requeue.map(|when| {
+            let wait = Duration::try_from(when.duration_since(Timestamp::now())).unwrap_or_default();
+            now + wait.max(Duration::from_millis(10))
+        });
+        if decision.actions.is_empty() || self.options.observe {
+            if is_news {
+                for action in &decision.actions {
+                    info!(%workload, "would: {}", publish::describe(action));
+                }
+            }
+            if let Some(when) = requeue {
+                self.wake_at(workload, when);
+            }
+            return;
+        }
+        if let Some(when) = worker.not_before.filter(|when| *when > now) {
+            self.wake_at(workload, when);
+            return;
+        }
+        if self.tasks.len() >= REQUESTS_AT_ONCE {
+            // One that ends makes room.
+            self.wake_at(workload, now + Duration::from_millis(20));
+            return;
+        }
+        worker.busy = true;
+        let (cluster, name, actions) = (self.cluster.clone(), workload.clone(), decision.actions);
+        let handle = self.tasks.spawn(async move {
+            let mut results = Vec::with_capacity(actions.len());
+            for action in actions {
+                let outcome = execute(&cluster, &name, &action).await;
+                audit(&name, &action, &outcome);
+                let goes_on = matches!(outcome, Outcome::Done(_));
+                results.push((action, outcome));
+                if !goes_on {
+                    break;
+                }
+            }
+            Finished { workload: name, grounds, results }
+        });
+        self.running.insert(handle.id(), workload);
+    }
+
+    fn wake_at(&mut self, workload: WorkloadId, when: Instant) {
+        let Some(worker) = self.workers.get_mut(&workload) else { return };
+        if let Some(before) = worker.due.replace(when) {
+            self.timers.remove(&(before, workload.clone()));
+        }
+        self.timers.insert((when, workload));
+    }
+
+    /// Whether one pass is over: both sides told everything, nothing is on its way, nothing has to be sent again.
+    fn is_idle(&self) -> bool {
+        let now = Instant::now();
+        self.asked
+            && self.tasks.is_empty()
+            && self.dirty.is_empty()
+            && self.store.view_age(now).is_some()
+            && !self.workers.values().any(|worker| worker.not_before.is_some_and(|when| when > now))
+    }
+
+    /// Lets requests under way end.
+    async fn end(mut self) -> Ended {
+        let drained = tokio::time::timeout(GRACE, async {
+            while let Some(joined) = self.tasks.join_next_with_id().await {
+                self.finished(joined);
+            }
+        })
+        .await;
+        if drained.is_err() {
+            warn!("a request did not end in time; its outcome is found out at the next start");
+        }
+        let phases = self.workers.iter().filter_map(|(name, worker)| Some((name.clone(), worker.phase?))).collect();
+        Ended { phases }
+    }
+}

@@ -1,0 +1,14 @@
+//! The daemon: wakes, looks, decides, acts, sleeps.
+//!
+//! [`Source`] is Git's side, [`crate::cluster::Store`] the cluster's; [`run`] brings them together in one loop that
+//! owns everything and shares nothing. Requests run beside it, one a workload at a time; whatever comes of them comes
+//! back as an event like any other.
+
+mod controller;
+mod publish;
+mod source;
+mod sources;
+mod worker;
+
+pub use controller::{Ended, RunOptions, run};
+pub use source::{HistoryEntry, Scope, Source, View, Wish};

@@ -1,0 +1,446 @@
+//! The deploy repository as the daemon and the commands read it: what Git wants, workload by workload.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::git::{self, End, GitError, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
+use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
+use crate::manifest::{Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse, plan_digest};
+use crate::model::{
+    CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Schedule, TemplateHash, Version, Wanted, WorkloadId,
+};
+use crate::revision::digest;
+use crate::revision::history::{BlobId, Numbered, Reading, number};
+
+/// Parsed files kept: two commits' worth of the largest repository.
+const MOST_PARSED: usize = 40_000;
+/// Commits looked at for the last good version of a broken workload.
+const MOST_STEPS_BACK: usize = 1_000;
+/// Of these, how many are read, the ones that changed a manifest.
+const MOST_TRIES_BACK: usize = 50;
+
+/// Which workloads of a repository are ours to look at.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The namespace of manifests that state none.
+    pub default_namespace: String,
+    /// The only namespace that may be touched; none: all of them.
+    pub only: Option<String>,
+}
+
+/// What one commit says about one workload.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wish {
+    /// What it asks for; none where the manifest cannot be used and no earlier one is known.
+    pub desired: Option<Desired>,
+    /// What is wrong at this commit; the wish is then an earlier one's.
+    pub problem: Option<Problem>,
+    /// What is odd, but usable.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Wish {
+    /// The same, as a decision takes it.
+    pub fn wanted(&self) -> Wanted<'_> {
+        match (&self.desired, &self.problem) {
+            (Some(desired), problem) => Wanted::Is(desired, problem.as_ref()),
+            (None, Some(problem)) => Wanted::Broken(problem),
+            (None, None) => Wanted::Absent,
+        }
+    }
+}
+
+/// What one commit says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// The commit.
+    pub commit: CommitInfo,
+    /// Every workload it names.
+    pub wishes: BTreeMap<WorkloadId, Wish>,
+    /// What is wrong with files, rather than with one workload.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many objects of other kinds there are; they are left to others.
+    pub others: usize,
+}
+
+/// One entry of a workload's history, newest last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryEntry {
+    /// Numbers, hash, and what it repeats.
+    pub entry: Numbered,
+    /// The commit as people read it.
+    pub commit: CommitInfo,
+    /// The manifest there.
+    pub version: Version,
+}
+
+/// A deploy repository: a mirror of it, and what was read from it.
+///
+/// Everything here is blocking. What was read of a blob is kept by its id: a push costs what it changed.
+pub struct Source {
+    mirror: Mirror,
+    scope: Scope,
+    parsed: BTreeMap<(String, BlobId), Arc<Parsed>>,
+    readings: BTreeMap<BlobId, Arc<Reading>>,
+    known: Option<Known>,
+    view: Option<Arc<View>>,
+}
+
+/// One file, parsed.
+#[derive(Debug)]
+struct Parsed {
+    documents: Vec<Document>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// What a walk through history found, for the next one to join.
+#[derive(Debug)]
+struct Known {
+    tip: CommitId,
+    templates: BTreeMap<WorkloadId, TemplateHash>,
+    commits: BTreeMap<WorkloadId, CommitId>,
+}
+
+impl Source {
+    /// Opens (or makes) the mirror; nothing is fetched yet.
+    ///
+    /// # Errors
+    /// See [`Mirror::open`].
+    pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
+        let mirror = Mirror::open(config)?;
+        Ok(Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), known: None, view: None })
+    }
+
+    /// The repository's address without credentials.
+    pub fn url(&self) -> &str {
+        self.mirror.shown_url()
+    }
+
+    /// The repository's folder where it is a local one, for [`crate::git::Wakes`].
+    pub fn local(&self) -> Option<&Path> {
+        self.mirror.local_source()
+    }
+
+    /// Fetches. Where that fails, the last good tip stays in force.
+    ///
+    /// # Errors
+    /// See [`Mirror::fetch`].
+    pub fn refresh(&mut self) -> Result<(), GitError> {
+        let fetched = self.mirror.fetch()?;
+        if fetched.renewed {
+            (self.known, self.view) = (None, None);
+        }
+        Ok(())
+    }
+
+    /// What the last good tip says.
+    ///
+    /// # Errors
+    /// [`GitError::NoTip`] before the first fetch; whatever reading the mirror reports.
+    pub fn view(&mut self) -> Result<Arc<View>, GitError> {
+        let tip = self.mirror.last_good().ok_or(GitError::NoTip)?;
+        if let Some(view) = self.view.as_ref().filter(|view| view.commit.id == tip) {
+            return Ok(view.clone());
+        }
+        let before = self.known.take();
+        let (view, known) = self.read(&tip, before)?;
+        let view = Arc::new(view);
+        (self.known, self.view) = (Some(known), Some(view.clone()));
+        Ok(view)
+    }
+
+    /// What another commit says: a branch, a tag, an id or its beginning, `HEAD~1`.
+    ///
+    /// # Errors
+    /// [`GitError::UnknownRevision`], [`GitError::AmbiguousRevision`]; whatever reading the mirror reports.
+    pub fn view_at(&mut self, rev: &str) -> Result<View, GitError> {
+        let commit = self.mirror.resolve(rev)?;
+        Ok(self.read(&commit, None)?.0)
+    }
+
+    /// A workload's manifest at a commit; none where the commit is gone or its manifest cannot be used.
+    pub fn version_at(&mut self, commit: &CommitId, workload: &WorkloadId) -> Option<Version> {
+        let info = self.mirror.commit(commit).ok()?;
+        let bound = self.bind(commit).ok()?.0;
+        let Ok(bound) = bound.workloads.get(workload)? else { return None };
+        Some(version(&bound.manifest, info, None))
+    }
+
+    /// A workload's history, oldest first.
+    ///
+    /// # Errors
+    /// [`GitError::NoTip`] before the first fetch; whatever reading the mirror reports.
+    pub fn history(&mut self, workload: &WorkloadId) -> Result<Vec<HistoryEntry>, GitError> {
+        let tip = self.mirror.last_good().ok_or(GitError::NoTip)?;
+        let found = self.walk(&tip, Goal::Everything, None)?;
+        let mut entries = found.entries.get(workload).cloned().unwrap_or_default();
+        entries.reverse();
+        let mut history = Vec::with_capacity(entries.len());
+        for entry in number(&entries) {
+            let commit = self.mirror.commit(&entry.commit)?;
+            if let Some(version) = self.version_at(&entry.commit, workload) {
+                history.push(HistoryEntry { entry, commit, version });
+            }
+        }
+        Ok(history)
+    }
+
+    /// Reads one commit: its workloads, and which commit brought the template of each.
+    fn read(&mut self, tip: &CommitId, before: Option<Known>) -> Result<(View, Known), GitError> {
+        let head = self.mirror.commit(tip)?;
+        let (bound, mut diagnostics) = self.bind(tip)?;
+        diagnostics.extend(bound.diagnostics.iter().cloned());
+        let mut good: BTreeMap<WorkloadId, Good> = BTreeMap::new();
+        let mut problems: BTreeMap<WorkloadId, Problem> = BTreeMap::new();
+        for (workload, outcome) in &bound.workloads {
+            match outcome {
+                Ok(bound) => {
+                    good.insert(workload.clone(), Good::of(bound));
+                }
+                Err(problem) => {
+                    problems.insert(workload.clone(), problem.clone());
+                }
+            }
+        }
+        for (workload, earlier, problem) in self.last_good(tip, &bound, &problems)? {
+            problems.entry(workload.clone()).or_insert(problem);
+            good.insert(workload, earlier);
+        }
+        let known = self.origins(tip, good.keys().cloned().collect(), before)?;
+        let mut wishes: BTreeMap<WorkloadId, Wish> = BTreeMap::new();
+        for (workload, good) in good {
+            let commit = match known.commits.get(&workload) {
+                Some(commit) => self.mirror.commit(commit)?,
+                None => head.clone(),
+            };
+            let desired = good.desired(&workload, version(&good.manifest, commit, Some(&head)));
+            let wish = Wish { desired: Some(desired), problem: None, warnings: good.warnings };
+            wishes.insert(workload, wish);
+        }
+        for (workload, problem) in problems {
+            wishes.entry(workload).or_default().problem = Some(problem);
+        }
+        if let Some(only) = &self.scope.only {
+            for (workload, wish) in wishes.iter_mut().filter(|(workload, _)| workload.namespace != *only) {
+                *wish = outside(workload, wish, only);
+            }
+        }
+        diagnostics.sort();
+        diagnostics.dedup();
+        Ok((View { commit: head, wishes, diagnostics, others: bound.others }, known))
+    }
+
+    /// Parses and binds the files of a commit.
+    fn bind(&mut self, commit: &CommitId) -> Result<(Bound, Vec<Diagnostic>), GitError> {
+        let listing = self.mirror.files(commit)?;
+        let mut files = Vec::with_capacity(listing.files.len());
+        for file in listing.files {
+            let parsed = self.parse(&file.path, &file.blob)?;
+            files.push((file.path, parsed));
+        }
+        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
+        Ok((bind(read, &self.scope.default_namespace), listing.skipped))
+    }
+
+    fn parse(&mut self, path: &str, blob: &BlobId) -> Result<Arc<Parsed>, GitError> {
+        let key = (path.to_owned(), *blob);
+        if let Some(parsed) = self.parsed.get(&key) {
+            return Ok(parsed.clone());
+        }
+        let (documents, diagnostics) = parse(path, &self.mirror.read(blob)?);
+        let parsed = Arc::new(Parsed { documents, diagnostics });
+        if self.parsed.len() >= MOST_PARSED {
+            self.parsed.clear();
+        }
+        self.parsed.insert(key, parsed.clone());
+        Ok(parsed)
+    }
+
+    /// For what cannot be used at the tip: what it was at the last commit at which it could.
+    fn last_good(
+        &mut self,
+        tip: &CommitId,
+        bound: &Bound,
+        problems: &BTreeMap<WorkloadId, Problem>,
+    ) -> Result<Vec<(WorkloadId, Good, Problem)>, GitError> {
+        let mut missing: BTreeMap<WorkloadId, Problem> = problems.clone();
+        let mut dark = bound.broken_files.clone();
+        let mut found = Vec::new();
+        let commits: Vec<CommitId> = {
+            let steps = self.mirror.first_parent(tip)?;
+            let changed = steps.take(MOST_STEPS_BACK).map_while(Result::ok).filter(|step| !step.changes.is_empty());
+            changed.map(|step| step.commit.id).collect()
+        };
+        for commit in commits.iter().filter(|commit| *commit != tip).take(MOST_TRIES_BACK) {
+            if missing.is_empty() && dark.is_empty() {
+                break;
+            }
+            let Ok((earlier, _)) = self.bind(commit) else { continue };
+            for (workload, outcome) in &earlier.workloads {
+                let Ok(good) = outcome else { continue };
+                let hidden = dark.get(&good.manifest.file).filter(|_| !bound.workloads.contains_key(workload));
+                let problem = missing
+                    .remove(workload)
+                    .or_else(|| hidden.map(|diagnostics| Problem { diagnostics: diagnostics.clone() }));
+                if let Some(problem) = problem {
+                    found.push((workload.clone(), Good::of(good), problem));
+                }
+            }
+            dark.retain(|file, _| earlier.broken_files.contains_key(file));
+        }
+        Ok(found)
+    }
+
+    /// Which commit brought the template of each workload.
+    fn origins(
+        &mut self,
+        tip: &CommitId,
+        workloads: Vec<WorkloadId>,
+        before: Option<Known>,
+    ) -> Result<Known, GitError> {
+        let found = self.walk(tip, Goal::Latest(&workloads), before.as_ref())?;
+        let joined = found.end == End::Joined;
+        let earlier = before.filter(|_| joined).map(|known| known.commits).unwrap_or_default();
+        let mut commits = earlier;
+        for (workload, entries) in found.entries {
+            if let Some(newest) = entries.into_iter().next() {
+                commits.insert(workload, newest.commit);
+            }
+        }
+        commits.retain(|workload, _| found.templates.contains_key(workload));
+        Ok(Known { tip: tip.clone(), templates: found.templates, commits })
+    }
+
+    fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, known: Option<&Known>) -> Result<Histories, GitError> {
+        let known = known.map(|known| git::Known { tip: &known.tip, templates: &known.templates });
+        let (mirror, readings) = (&self.mirror, &mut self.readings);
+        let namespace = &self.scope.default_namespace;
+        histories(mirror, tip, goal, known, MAX_COMMITS, |blob| {
+            if let Some(reading) = readings.get(blob) {
+                return Ok(reading.clone());
+            }
+            let reading = match mirror.read(blob) {
+                Ok(bytes) => reading(&bytes, namespace),
+                Err(GitError::ObjectTooLarge { .. }) => Reading { unreadable: true, ..Reading::default() },
+                Err(error) => return Err(error),
+            };
+            let reading = Arc::new(reading);
+            readings.insert(*blob, reading.clone());
+            Ok(reading)
+        })
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("url", &self.url()).field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+/// A workload that can be used.
+struct Good {
+    manifest: Manifest,
+    plan: Plan,
+    digest: String,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Good {
+    fn of(bound: &BoundWorkload) -> Self {
+        let plan = match (&bound.plan, bound.manifest.partition) {
+            (Some(document), _) => document.plan.clone(),
+            // No plan, and a partition in the manifest: staging by hand.
+            (None, Some(partition)) => Plan { schedule: Schedule::ByHand(partition), ..Plan::default() },
+            (None, None) => Plan::default(),
+        };
+        let digest = match &bound.plan {
+            Some(document) => document.digest.clone(),
+            // By hand every commit may state another partition; that is no edited plan.
+            None => plan_digest(&Plan::default()),
+        };
+        Self { manifest: bound.manifest.clone(), plan, digest, warnings: bound.diagnostics.clone() }
+    }
+
+    fn desired(&self, workload: &WorkloadId, tip: Version) -> Desired {
+        Desired {
+            workload: workload.clone(),
+            tip,
+            target: None,
+            plan: self.plan.clone(),
+            plan_digest: self.digest.clone(),
+        }
+    }
+}
+
+/// A manifest as a version of a workload.
+///
+/// `commit` brought the template; `head` is the commit it was read at, whose message may allow what the manifest does not.
+fn version(manifest: &Manifest, commit: CommitInfo, head: Option<&CommitInfo>) -> Version {
+    let value = &manifest.value;
+    let template = value.pointer("/spec/template").unwrap_or(&Value::Null);
+    let digest = digest::template(template);
+    let allows = |commit: &CommitInfo| {
+        commit.message.lines().any(|line| {
+            let line = line.replace(['"', ' '], "");
+            line == format!("{ALLOW_CLAIM_DELETION}:true")
+        })
+    };
+    Version {
+        hash: digest.hash,
+        restart: digest.restarted_at,
+        rest: rest_digest(value),
+        replicas: manifest.replicas,
+        start: value
+            .pointer("/spec/ordinals/start")
+            .and_then(Value::as_u64)
+            .and_then(|start| u32::try_from(start).ok())
+            .unwrap_or_default(),
+        deletes_claims_when_scaled: value
+            .pointer("/spec/persistentVolumeClaimRetentionPolicy/whenScaled")
+            .is_some_and(|policy| policy == "Delete"),
+        allow_claim_deletion: manifest.allow_claim_deletion || allows(&commit) || head.is_some_and(allows),
+        adopt: manifest.adopt,
+        manifest: Arc::new(value.clone()),
+        commit,
+    }
+}
+
+/// What a blob says about templates, for the walk through history.
+fn reading(bytes: &[u8], namespace: &str) -> Reading {
+    let (documents, diagnostics) = parse("", bytes);
+    let mut reading = Reading {
+        // A file that could be read in part may have held any workload.
+        unreadable: diagnostics.iter().any(Diagnostic::is_error),
+        ..Reading::default()
+    };
+    for document in documents.iter().filter(|document| stateful_set::is_stateful_set(document)) {
+        let read = stateful_set::read(document, namespace);
+        match (read.manifest, read.workload) {
+            (Some(manifest), _) => {
+                let template = manifest.value.pointer("/spec/template").unwrap_or(&Value::Null);
+                reading.templates.push((manifest.workload.clone(), digest::template(template).hash));
+            }
+            (None, Some(workload)) => reading.broken.push(workload),
+            (None, None) => {}
+        }
+    }
+    reading
+}
+
+/// The wish of a workload that is not ours to touch.
+fn outside(workload: &WorkloadId, wish: &Wish, only: &str) -> Wish {
+    let file = wish
+        .problem
+        .as_ref()
+        .and_then(|problem| problem.diagnostics.first())
+        .map_or_else(|| format!("({workload})"), |diagnostic| diagnostic.file.clone());
+    let message =
+        format!("the manifest of {workload} is outside of the namespace {only}, which is all that may be touched");
+    let diagnostic =
+        Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
+    Wish { desired: None, problem: Some(Problem { diagnostics: vec![diagnostic] }), warnings: Vec::new() }
+}
