@@ -2,3 +2,6 @@
 
 pub mod controller_revision;
 pub mod digest;
+
+#[cfg(test)]
+mod cases;
