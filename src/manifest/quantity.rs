@@ -80,7 +80,7 @@ impl<'a> Spelling<'a> {
         }
         match suffix {
             // The last three bits are those of the last three digits: 1000 is a multiple of 8.
-            Suffix::Binary(_) => last_digits(self.whole) % 8 != 0,
+            Suffix::Binary(_) => !last_digits(self.whole).is_multiple_of(8),
             Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
                 let scale = i64::from(exponent) - self.fraction_length();
                 let digits = [self.whole, self.fraction].concat();
@@ -291,4 +291,63 @@ fn print_binary(mut amount: Amount, rounding: Rounding) -> String {
     }
     let letter = BINARY.iter().find(|(_, of)| *of == power).map_or("", |(letter, _)| letter);
     format!("{sign}{number}{letter}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rounding, canonical};
+
+    #[test]
+    fn spellings_that_look_canonical_are_kept() {
+        for kept in ["0", "1.250", "2.125G", "+1", "01", "1.", "1e0", "1E9", "03Gi", "+3Gi", "1024k", "100m"] {
+            assert_eq!(canonical(kept, Rounding::Milli).as_deref(), Some(kept));
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_printed_from_the_value() {
+        for (spelling, printed) in [
+            ("1.5", "1500m"),
+            ("0.5", "500m"),
+            ("0.250", "250m"),
+            ("+64Mi", "64Mi"),
+            ("1e10", "10e9"),
+            ("1e-1", "100e-3"),
+            ("1.25e9", "1250e6"),
+            ("1000e-3", "1"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("-1.5Gi", "-1536Mi"),
+            ("65536Ki", "64Mi"),
+            ("1.9Gi", "2040109465600m"),
+            ("1.1Mi", "1153433600m"),
+            ("1000m", "1"),
+            ("8Ei", "9223372036854775807"),
+            ("9Ei", "9223372036854775807"),
+            ("1n", "1m"),
+            ("1000E", "1"),
+            (" 2.50 ", "2500m"),
+            ("+", "0"),
+            ("0.0", "0"),
+            ("1e-999", "1e-3"),
+        ] {
+            assert_eq!(canonical(spelling, Rounding::Milli).as_deref(), Some(printed), "{spelling}");
+            assert_eq!(canonical(printed, Rounding::Milli).as_deref(), Some(printed), "{printed} again");
+        }
+    }
+
+    #[test]
+    fn only_resource_lists_are_rounded_to_thousandths() {
+        assert_eq!(canonical("0.0001", Rounding::Exact).as_deref(), Some("100u"));
+        assert_eq!(canonical("0.0001", Rounding::Milli).as_deref(), Some("1m"));
+        assert_eq!(canonical("0.00000000001", Rounding::Exact).as_deref(), Some("1n"));
+    }
+
+    #[test]
+    fn what_is_no_quantity_has_no_form() {
+        for text in ["", " ", "x", "1x", "1 Gi", "1GiB", "1e", "1e+", "--1", "1.2.3", "0x10", "1ki", "é", "1Gi\u{e9}"]
+        {
+            assert_eq!(canonical(text, Rounding::Milli), None, "{text}");
+        }
+    }
 }

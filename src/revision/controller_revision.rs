@@ -53,3 +53,72 @@ fn fnv1(data: &[u8]) -> u32 {
     const PRIME: u32 = 0x0100_0193;
     data.iter().fold(OFFSET, |hash, byte| hash.wrapping_mul(PRIME) ^ u32::from(*byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{hash, name, patch};
+    use crate::manifest::default::{Level, template};
+
+    /// The template of `stateful_set_compatibility_test.go`.
+    fn compatibility() -> Value {
+        json!({
+            "metadata": {"labels": {"app": "foo"}, "annotations": {"test": "value"}},
+            "spec": {"containers": [{"name": "test", "image": "test", "imagePullPolicy": "Always"}]},
+        })
+    }
+
+    fn web(image: &str) -> Value {
+        json!({
+            "metadata": {"labels": {"app": "nginx"}},
+            "spec": {"containers": [{
+                "name": "nginx",
+                "image": image,
+                "ports": [{"containerPort": 80, "name": "web"}],
+                "volumeMounts": [{"name": "www", "mountPath": "/usr/share/nginx/html"}],
+            }]},
+        })
+    }
+
+    #[test]
+    fn the_patch_is_that_of_the_upstream_test_data() {
+        let expected = concat!(
+            r#"{"spec":{"template":{"$patch":"replace","metadata":{"annotations":{"test":"value"},"#,
+            r#""labels":{"app":"foo"}},"spec":{"containers":[{"image":"test","imagePullPolicy":"Always","#,
+            r#""name":"test","resources":{},"terminationMessagePath":"/dev/termination-log","#,
+            r#""terminationMessagePolicy":"File"}],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","#,
+            r#""schedulerName":"default-scheduler","securityContext":{},"terminationGracePeriodSeconds":30}}}}"#,
+        );
+        assert_eq!(patch(&template(&compatibility(), Level::V1_36)), expected);
+    }
+
+    #[test]
+    fn names_follow_from_template_level_and_collisions() {
+        let now = template(&compatibility(), Level::V1_36);
+        assert_eq!(name("test", &now, 0), "test-776999688b");
+        assert_eq!(hash(&now, 1), "776999688c");
+        assert_eq!(name("test", &template(&compatibility(), Level::V1_33), 0), "test-c77f6d978");
+        for (image, at_1_36, at_1_33) in [
+            ("k8s.gcr.io/nginx-slim:0.8", "web-85744c9dc6", "web-b46f789c4"),
+            ("k8s.gcr.io/nginx-slim:0.9", "web-56b875b86f", "web-76478fc9f5"),
+        ] {
+            assert_eq!(name("web", &template(&web(image), Level::V1_36), 0), at_1_36);
+            assert_eq!(name("web", &template(&web(image), Level::V1_33), 0), at_1_33);
+        }
+    }
+
+    #[test]
+    fn strings_count_as_go_escapes_them() {
+        let mut web = web("k8s.gcr.io/nginx-slim:0.8");
+        web["spec"]["containers"][0]["args"] = json!(["sh", "-c", "a && b > /tmp/x <y & \"q\" \\ é \u{2028}"]);
+        assert_eq!(hash(&template(&web, Level::V1_36), 0), "5b48cd54f6");
+    }
+
+    #[test]
+    fn long_set_names_are_cut_between_characters() {
+        let empty = json!({});
+        assert_eq!(name(&"a".repeat(300), &empty, 0).find('-'), Some(223));
+        assert_eq!(name(&"é".repeat(300), &empty, 0).find('-'), Some(222));
+    }
+}

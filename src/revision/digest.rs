@@ -52,3 +52,28 @@ fn take_restart(template: &mut Value) -> Option<String> {
     }
     restart
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{RESTARTED_AT, template};
+
+    #[test]
+    fn a_restart_is_set_apart_and_leaves_no_trace() {
+        let plain = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a"}]}});
+        let mut restarted = plain.clone();
+        restarted["metadata"]["annotations"] = json!({RESTARTED_AT: "2026-01-01T00:00:00Z"});
+        let (plain, restarted) = (template(&plain), template(&restarted));
+        assert_eq!(plain.hash, restarted.hash);
+        assert_eq!(plain.restarted_at, None);
+        assert_eq!(restarted.restarted_at.as_deref(), Some("2026-01-01T00:00:00Z"));
+        assert_eq!(plain.hash.0.len(), 20);
+    }
+
+    #[test]
+    fn the_definition_has_not_changed() {
+        let digest = template(&json!({"spec": {"containers": [{"name": "a", "image": "a:1"}]}}));
+        assert_eq!(digest.hash.0, "5c2233c345eb583e02cd");
+    }
+}

@@ -3,3 +3,6 @@
 pub mod controller_revision;
 pub mod digest;
 pub mod history;
+
+#[cfg(test)]
+mod cases;

@@ -35,7 +35,7 @@ fn parse(image: &str) -> Option<Reference<'_>> {
     let (domain, remainder) = split_domain(image);
     let (named, digest) = split_at_first(remainder, '@');
     let (path, tag) = split_at_first(named, ':');
-    // The documented order of the library's checks: what stands before the first colon must not hold capitals.
+    // Capitals before the first colon are refused ahead of the grammar, which alone would let them into a digest.
     if remainder.split(':').next().is_some_and(|remote| remote.to_lowercase() != remote) {
         return None;
     }

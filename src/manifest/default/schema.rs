@@ -4,11 +4,14 @@ use serde_json::{Map, Value};
 
 use super::Level;
 
-/// An API struct: its known fields, and what is done with the object once they have been read.
+/// What is done with an object once its fields have been read.
+pub(super) type Rule = fn(&mut Map<String, Value>, Level);
+
+/// An API struct: its known fields, and the rules beyond them.
 pub(super) struct Object {
     pub(super) fields: &'static [Field],
     /// The rules that look at more than one field.
-    pub(super) then: Option<fn(&mut Map<String, Value>, Level)>,
+    pub(super) then: Option<Rule>,
 }
 
 impl Object {
@@ -18,7 +21,7 @@ impl Object {
     }
 
     /// Adds the rule to run after the fields.
-    pub(super) const fn then(mut self, rule: fn(&mut Map<String, Value>, Level)) -> Self {
+    pub(super) const fn then(mut self, rule: Rule) -> Self {
         self.then = Some(rule);
         self
     }
