@@ -9,7 +9,7 @@ use super::stage::{self, Standing};
 use super::start::{has_failed, last_stage};
 use super::view::{Case, stage_view};
 use crate::model::{
-    Decision, Failed, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, WaitingOn,
+    Decision, Failed, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, StageView, WaitingOn,
 };
 
 /// A newer revision that does not take over yet.
@@ -65,7 +65,18 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     let verdict = progress::look(record, question, answer.verified, case.now, &case.observed.progress);
     let mut decision = judge(case, &standing, question, &answer, verdict.deadline, behind);
     decision.progress = verdict.progress;
-    decision.stage = Some(stage_view(&standing, record.partition, answer.verified));
+    decision.stage = Some(match record.mode {
+        // A first install has no stages.
+        Mode::Install => StageView {
+            number: 1,
+            of: 1,
+            name: "install".into(),
+            count: set.replicas,
+            partition: record.partition,
+            verified: answer.verified,
+        },
+        Mode::Staged | Mode::Full | Mode::Fast | Mode::Back => stage_view(&standing, record.partition, answer.verified),
+    });
     if decision.culprit.is_none() {
         decision.culprit = answer.culprit;
     }
