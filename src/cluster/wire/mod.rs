@@ -7,6 +7,8 @@
 mod owners;
 mod pod;
 mod set;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
