@@ -1,4 +1,6 @@
 //! Phaseline.
 
 pub mod cluster;
+pub mod manifest;
 pub mod model;
+pub mod revision;

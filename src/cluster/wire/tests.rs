@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Templates, pod, revision, selector, set};
+use super::{Templates, controller_revision, pod, selector, set};
 use crate::model::{LiveSet, Ordinal, Partition, Pod, PodPhase, RecordState, WorkloadId};
 
 fn live(object: &Value) -> LiveSet {
@@ -113,9 +113,9 @@ fn what_makes_no_sense_is_an_error_and_no_more() {
 #[test]
 fn a_template_is_digested_once_a_generation() {
     let mut templates = Templates::default();
-    let mut object = json!({"metadata": {"name": "web", "uid": "u1", "generation": 1}, "spec": {"template": {"a": 1}}});
+    let mut object = json!({"metadata": {"name": "web", "uid": "u1", "generation": 1}, "spec": {"template": {"metadata": {"labels": {"a": "1"}}}}});
     let first = set(&object.to_string(), &mut templates).unwrap().1.template;
-    object["spec"]["template"]["a"] = 2.into();
+    object["spec"]["template"]["metadata"]["labels"]["a"] = "2".into();
     assert_eq!(set(&object.to_string(), &mut templates).unwrap().1.template, first);
     object["metadata"]["generation"] = 2.into();
     assert_ne!(set(&object.to_string(), &mut templates).unwrap().1.template, first);
@@ -221,7 +221,7 @@ fn a_controller_revision_has_the_digest_of_its_template() {
     patch["$patch"] = "replace".into();
     let object = json!({"metadata": {"name": "web-1", "ownerReferences": [{"uid": "u1", "controller": true}]},
         "revision": 3, "data": {"spec": {"template": patch}}});
-    let (name, number, digest, cause, owner) = revision(&object.to_string()).unwrap();
+    let (name, number, digest, cause, owner) = controller_revision(&object.to_string()).unwrap();
     assert_eq!((name.as_str(), number, cause.as_str(), owner.as_str()), ("web-1", 3, "", "u1"));
     assert_eq!(digest.hash, live(&json!({"metadata": {"name": "web"}, "spec": {"template": template}})).template);
 }
