@@ -1,0 +1,4 @@
+//! The integration tests: one binary, so that everything is linked once.
+
+mod git;
+mod support;
