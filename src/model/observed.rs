@@ -69,6 +69,8 @@ impl Request {
     pub const ANNOTATION: &'static str = "phaseline.dev/request";
     /// The most bytes it may have.
     pub const MAX_BYTES: usize = 512;
+    /// The most bytes of its id: it is repeated in the record.
+    pub const MAX_ID_BYTES: usize = 64;
 }
 
 /// Who owns a part of the set that matters to us, from `metadata.managedFields`.

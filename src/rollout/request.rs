@@ -21,6 +21,9 @@ pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
     if case.record.req.as_ref().is_some_and(|answer| answer.id == request.id) {
         return None;
     }
+    if request.id.is_empty() || request.id.len() > Request::MAX_ID_BYTES || request.id.chars().any(char::is_control) {
+        return Some(drop_request(case, "its id is empty, too long, or has control characters".into()));
+    }
     Some(match carry_out(case, request, behind) {
         Ok(decision) => decision,
         Err(why) => refuse(case, request, why),
@@ -47,7 +50,7 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decis
     match request.verb {
         Verb::Pause if record.hold.is_some() => Err("it is paused already".into()),
         Verb::Pause => {
-            let new = Record { hold: Some(Hold { by: request.by.clone() }), ..answered(record, request) };
+            let new = Record { hold: Some(Hold { by: name_of(&request.by) }), ..answered(record, request) };
             Ok(case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).with(case.note(new)))
         }
         Verb::Resume => resume(case, request, behind),
@@ -72,12 +75,23 @@ fn answered(record: &Record, request: &Request) -> Record {
 fn refuse(case: &Case<'_>, request: &Request, why: String) -> Decision {
     let new = Record {
         // Bounded, since the record is.
-        req: Some(Answer { id: request.id.clone(), refused: why.chars().take(160).collect() }),
+        req: Some(Answer { id: request.id.clone(), refused: clean(&why, 160) }),
         ..case.record.clone()
     };
     case.say(Phase::Progressing, Reason::Starting)
         .message(format!("a request of {} is refused: {why}", request.by))
         .with(case.note(new))
+}
+
+/// A person's name as the record keeps it: bounded, since the record is, and never empty.
+fn name_of(by: &str) -> String {
+    let name = clean(by, 40);
+    if name.is_empty() { "somebody".into() } else { name }
+}
+
+/// Text without what JSON would have to escape at length, cut.
+fn clean(text: &str, most: usize) -> String {
+    text.chars().filter(|char| !char.is_control()).take(most).collect()
 }
 
 fn drop_request(case: &Case<'_>, why: String) -> Decision {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod found;
 mod s02_record;
 mod s03_parking;
 mod s04_gate;

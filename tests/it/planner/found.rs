@@ -1,0 +1,54 @@
+//! What the tests found wrong in the planner, one named test each.
+
+use phaseline::model::record::Answer;
+use phaseline::model::{
+    Action, FieldOwner, Hold, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Phase, Plan, Reason,
+    Record, Size, Verb, WaitingOn,
+};
+
+use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage, three};
+use super::s02_record::largest;
+
+#[test]
+fn names_in_a_record_are_bounded_however_people_write_them() {
+    for verb in [Verb::Pause, Verb::Retry] {
+        let mut bench = Bench::running(1);
+        bench.ask(verb);
+        if let Some(Ok(request)) = &mut bench.set().request {
+            request.by = "\u{1}\"é".repeat(100);
+            request.id = "\"".repeat(64);
+        }
+        let decision = bench.decide();
+        let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+        let mut with = largest();
+        (with.hold, with.req) = (record.hold.clone().or(with.hold), record.req.clone());
+        let text = with.encode();
+        assert!(text.len() <= Record::MAX_BYTES, "{} bytes", text.len());
+        assert_eq!(Record::decode(&text).unwrap().req.unwrap().id, "\"".repeat(64));
+    }
+}
+
+#[test]
+fn a_request_whose_id_does_not_fit_a_record_is_dropped() {
+    for id in [String::new(), "x".repeat(65), "a\nb".into()] {
+        let mut bench = Bench::running(1);
+        bench.ask(Verb::Pause);
+        if let Some(Ok(request)) = &mut bench.set().request {
+            request.id = id;
+        }
+        assert_eq!(bench.line(), "DropRequest | Progressing Starting | -");
+    }
+}
+
+#[test]
+fn the_failure_in_force_is_never_left_out() {
+    let mut record = largest();
+    let current = record.failed[1].clone();
+    (record.target.commit, record.target.hash) = (current.commit.clone(), current.hash.clone());
+    record.hold = Some(Hold { by: "é".repeat(40) });
+    record.req = Some(Answer { id: "\"".repeat(64), refused: "\"".repeat(160) });
+    let text = record.encode();
+    assert!(text.len() <= Record::MAX_BYTES, "{} bytes", text.len());
+    let failed = Record::decode(&text).unwrap().failed;
+    assert_eq!((failed.len(), &failed[0].hash, &failed[0].reason), (1, &current.hash, &current.reason));
+}
