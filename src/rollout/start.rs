@@ -112,7 +112,7 @@ pub(super) fn begin(desired: &Desired, set: &LiveSet, record: &Record, entry: En
         Entry::Fast => {
             new.mode = Mode::Fast;
             if record.done {
-                new.exposed = Some(replicas);
+                // All of them, however many there will be.
                 new.stage = last_stage(&new, replicas);
                 new.partition = Partition(0);
             } else {

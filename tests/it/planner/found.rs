@@ -52,3 +52,15 @@ fn the_failure_in_force_is_never_left_out() {
     let failed = Record::decode(&text).unwrap().failed;
     assert_eq!((failed.len(), &failed[0].hash, &failed[0].reason), (1, &current.hash, &current.reason));
 }
+
+#[test]
+fn straight_to_the_end_stays_at_the_end_when_the_set_grows() {
+    let mut bench = Bench::resting();
+    bench.record.proven = vec![hash("B"), hash("A")];
+    bench.tip("c2", "B");
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    for replicas in [1, 5, 9] {
+        assert_eq!(phaseline::rollout::stage::standing(record, replicas).partition, Partition(0));
+    }
+}

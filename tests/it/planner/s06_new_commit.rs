@@ -245,7 +245,7 @@ const ROWS: &[Row] = &[
                 b.tip("c2", "B");
             })
         },
-        "Start B of B p=0 replicas=5 stage=2 exposed=5 Fast | Progressing Starting | -",
+        "Start B of B p=0 replicas=5 stage=2 Fast | Progressing Starting | -",
     ),
     (
         "at rest, everything else goes through the stages, reverts included",

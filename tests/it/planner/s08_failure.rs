@@ -122,7 +122,7 @@ const ROWS: &[Row] = &[
                 b.record.proven = vec![hash("B"), hash("A")];
             })
         },
-        "Start B of B p=0 replicas=5 stage=2 exposed=5 Fast | Progressing Starting | -",
+        "Start B of B p=0 replicas=5 stage=2 Fast | Progressing Starting | -",
     ),
     (
         "retry at rest lets the tip in again",
