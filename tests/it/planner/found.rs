@@ -64,3 +64,10 @@ fn straight_to_the_end_stays_at_the_end_when_the_set_grows() {
         assert_eq!(phaseline::rollout::stage::standing(record, replicas).partition, Partition(0));
     }
 }
+
+#[test]
+fn a_request_on_a_foreign_set_that_cannot_be_read_is_dropped() {
+    let mut bench = Bench::resting();
+    bench.set().request = Some(Err("no JSON".into()));
+    assert_eq!(line(&bench.decide_without_record()), "DropRequest | Blocked AdoptionRequired | Adoption");
+}
