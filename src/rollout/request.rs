@@ -6,8 +6,8 @@ use super::start::{self, has_failed};
 use super::view::Case;
 use super::{decide, drift};
 use crate::model::{
-    Action, ApplyKind, Decision, Hold, Mode, PARKED, Phase, Reason, Record, Request, Schedule, Verb, WaitingOn,
-    record::Answer,
+    Action, ApplyKind, Decision, Hold, Mode, PARKED, Partition, Phase, Reason, Record, Request, Schedule, Verb,
+    WaitingOn, record::Answer,
 };
 
 /// Looks at the set's request. None: there is none, or it has been answered.
@@ -231,6 +231,9 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
     new.target.restart.clone_from(&set.restarted_at);
     new.at = case.seconds();
     let say = case.say(Phase::Progressing, Reason::WaitingReady);
+    if record.mode == Mode::Install && !record.done {
+        return Ok(say.message("the live state is taken as it is").with(case.advance(new, installed_at(case))));
+    }
     if !record.done {
         let partition = set.partition.unwrap_or(record.partition);
         let exposed = stage::exposed(partition, set.replicas);
@@ -249,6 +252,16 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
     Ok(say.message("the live template is rolled out by the plan").with(case.advance(rolled, partition)))
 }
 
+/// Where a first install goes on after its template was changed: there is no stable revision to come back at, so
+/// nothing is held back.
+fn installed_at(case: &Case<'_>) -> Partition {
+    if case.set.update_revision == case.set.current_revision && case.set.observed_generation == case.set.generation {
+        case.record.partition
+    } else {
+        Partition(0)
+    }
+}
+
 /// Gives the set back.
 fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if case.desired.is_some_and(|desired| desired.tip.adopt) {
@@ -258,7 +271,7 @@ fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         ));
     }
     let pending = !case.record.done || case.set.current_revision != case.set.update_revision;
-    let partition = (!pending).then_some(crate::model::Partition(0));
+    let partition = (!pending).then_some(Partition(0));
     Ok(case
         .say(Phase::Blocked, Reason::AdoptionRequired)
         .message("the set is given back")
@@ -278,6 +291,9 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
         (new.at, new.generation) = (case.seconds(), set.generation);
         new.hold.clone_from(&record.hold);
+        if record.mode == Mode::Install {
+            return say.with(case.advance(new, installed_at(case)));
+        }
         return say.with(case.note(new));
     }
     if let Some(hold) = &record.hold {
@@ -298,13 +314,13 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
     new.stage = Some(0);
     let partition = match new.plan.schedule {
         // By hand the manifest's partition stages templates; a restart has no commit to stage it.
-        Schedule::ByHand(_) => crate::model::Partition(0),
+        Schedule::ByHand(_) => Partition(0),
         _ => start::first_partition(&new, set.replicas),
     };
     say.with(case.advance(new, partition))
 }
 
 /// Where a rollout would stand after scaling, for the writes that scale.
-pub(super) fn partition_at(record: &Record, replicas: u32) -> crate::model::Partition {
+pub(super) fn partition_at(record: &Record, replicas: u32) -> Partition {
     if record.done { record.partition } else { running::follow(record, replicas) }
 }

@@ -71,3 +71,30 @@ fn a_request_on_a_foreign_set_that_cannot_be_read_is_dropped() {
     bench.set().request = Some(Err("no JSON".into()));
     assert_eq!(line(&bench.decide_without_record()), "DropRequest | Blocked AdoptionRequired | Adoption");
 }
+
+/// A first install, parked from the beginning, whose template somebody else changed.
+fn install_changed(change: impl FnOnce(&mut LiveSet)) -> Bench {
+    bent(Bench::running(5), |b| {
+        b.record.mode = Mode::Install;
+        (b.record.stable, b.record.stage, b.record.partition) = (None, None, PARKED);
+        let set = b.set();
+        set.partition = Some(PARKED);
+        set.generation += 1;
+        set.observed_generation += 1;
+        set.update_revision = "web-X".into();
+        change(set);
+    })
+}
+
+#[test]
+fn a_first_install_that_drifted_and_is_accepted_is_not_held_back() {
+    let mut bench = install_changed(|set| set.template = hash("X"));
+    bench.ask(Verb::ResumeAccept);
+    assert_eq!(bench.line(), "Patch p=0 Install answered | Progressing WaitingReady | -");
+}
+
+#[test]
+fn a_first_install_that_is_to_restart_is_not_held_back() {
+    let mut bench = install_changed(|set| set.restarted_at = "monday".into());
+    assert_eq!(bench.line(), "Patch p=0 Install | Progressing Starting | -");
+}
