@@ -212,7 +212,7 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
             set.current_revision
         ));
     }
-    let action = start::begin(desired, set, case.record, entry, case.seconds());
+    let action = start::begin(case, desired, case.record, entry);
     let words = match entry {
         Entry::Back => "the commit goes back to the stable revision: exposed pods go back, nothing more is exposed",
         Entry::Fast => "the commit goes back to a proven revision: pauses and soaks are skipped",

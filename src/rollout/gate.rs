@@ -62,6 +62,13 @@ pub fn ordinals(set: &LiveSet) -> impl DoubleEndedIterator<Item = Ordinal> {
     (set.start..set.start.saturating_add(set.replicas)).map(Ordinal)
 }
 
+/// The highest partition that has every pod of a kind at or above it; none without such a pod.
+pub fn lowest(set: &LiveSet, pods: &BTreeMap<Ordinal, Pod>, is: impl Fn(&Pod) -> bool) -> Option<Partition> {
+    let within = |pod: &&Pod| pod.ordinal.0 >= set.start && pod.ordinal.0 - set.start < set.replicas;
+    let found = own_pods(set, pods).filter(within).filter(|pod| !pod.terminating).find(|pod| is(pod));
+    found.map(|pod| Partition(pod.ordinal.0 - set.start))
+}
+
 /// Whether an ordinal is at or above a partition.
 pub fn is_exposed(set: &LiveSet, partition: Partition, ordinal: Ordinal) -> bool {
     ordinal.0.saturating_sub(set.start) >= partition.0

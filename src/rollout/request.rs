@@ -113,7 +113,7 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
         return Err("nothing is paused".into());
     };
     let record = Record { req: new.req, ..case.record.clone() };
-    let action = start::begin(desired, case.set, &record, start::Entry::Continue, case.seconds());
+    let action = start::begin(case, desired, &record, start::Entry::Continue);
     Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)))
 }
 
@@ -199,8 +199,7 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
             start::Meeting::Enter(entry) => entry,
             _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
         };
-        let Action::Apply { manifest, partition, record, base, .. } =
-            start::begin(desired, case.set, &record, entry, case.seconds())
+        let Action::Apply { manifest, partition, record, base, .. } = start::begin(case, desired, &record, entry)
         else {
             return Err("it cannot be carried out now".into());
         };

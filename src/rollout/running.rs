@@ -42,6 +42,12 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     if set.replicas == 0 && record.mode != Mode::Install {
         return promoted_by_scale_to_zero(case);
     }
+    if let Some(partition) = left_behind(case) {
+        return case
+            .say(Phase::Progressing, Reason::WaitingReady)
+            .message("a pod below the partition runs what is being left: it goes back too")
+            .with(case.advance(record.clone(), partition));
+    }
     let followed = follow(record, set.replicas);
     if followed != record.partition {
         return case
@@ -70,6 +76,18 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         decision.culprit = answer.culprit;
     }
     decision
+}
+
+/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now.
+fn left_behind(case: &Case<'_>) -> Option<Partition> {
+    let (set, record) = (case.set, case.record);
+    if record.mode != Mode::Back || record.hold.is_some() || set.observed_generation < set.generation {
+        return None;
+    }
+    gate::lowest(set, &case.observed.pods, |pod| {
+        pod.revision != set.update_revision && pod.revision != set.current_revision
+    })
+    .filter(|left| *left < record.partition)
 }
 
 /// Weighs gate, deadline, repair and pause.
@@ -212,7 +230,10 @@ fn by_hand(case: &Case<'_>, standing: &Standing, frozen: u32, deadline: Timestam
 /// Everything is done: park and record it in one write.
 fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
     let (set, record) = (case.set, case.record);
-    if record.mode != Mode::Back && set.current_revision != set.update_revision {
+    // On a way back stable may have got another name (an upgrade of the control plane); pods that never left it keep
+    // the old one, and the controller cannot finish.
+    let all = gate::own_pods(set, &case.observed.pods).all(|pod| pod.revision == set.update_revision);
+    if (record.mode != Mode::Back || all) && set.current_revision != set.update_revision {
         // Parked before that, a pod that dies would come back at the old revision.
         let waiting = case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::ControllerPromotion);
         if case.now >= deadline {

@@ -98,3 +98,80 @@ fn a_first_install_that_is_to_restart_is_not_held_back() {
     let mut bench = install_changed(|set| set.restarted_at = "monday".into());
     assert_eq!(bench.line(), "Patch p=0 Install | Progressing Starting | -");
 }
+
+/// C restarted over B at stage 0: pod 4 runs C, pods 2 and 3 still B, below the partition.
+fn three_revisions() -> Bench {
+    bent(Bench::running(3), |b| {
+        b.tip("c3", "C");
+        b.record.target = seen("c3", "C");
+        b.record.live = hash("C");
+        (b.record.stage, b.record.partition) = (Some(0), Partition(4));
+        let set = b.set();
+        (set.template, set.update_revision) = (hash("C"), "web-C".into());
+        set.partition = Some(Partition(4));
+        b.pod(4, "C");
+    })
+}
+
+#[test]
+fn a_revert_takes_back_every_pod_that_left_stable() {
+    let mut bench = three_revisions();
+    bench.tip("c4", "A");
+    assert_eq!(bench.line(), "Start A of A p=2 replicas=5 stage=1 Back | Progressing Starting | -");
+}
+
+#[test]
+fn a_revert_that_scales_up_takes_back_the_same_pods() {
+    let mut bench = Bench::running(3);
+    bench.tip("c4", "A");
+    bench.scale_commit(Some(9));
+    assert_eq!(bench.line(), "Start A of A p=2 replicas=9 stage=1 exposed=7 Back | Progressing Starting | -");
+}
+
+#[test]
+fn a_revert_after_the_controller_made_the_target_current_goes_to_the_end() {
+    let mut bench = Bench::running(5);
+    bench.record.partition = Partition(2);
+    bench.set().partition = Some(Partition(2));
+    bench.tip("c4", "A");
+    assert_eq!(bench.line(), "Start A of A p=0 replicas=5 stage=2 Back | Progressing Starting | -");
+}
+
+#[test]
+fn a_pod_left_behind_on_the_way_back_goes_back_too() {
+    let mut bench = three_revisions();
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A".into());
+    assert_eq!(bench.line(), "Patch p=2 stage=0 Back | Progressing WaitingReady | -");
+}
+
+#[test]
+fn a_way_back_of_every_pod_is_not_parked_before_the_controller_made_stable_current() {
+    let mut bench = Bench::running(5);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A".into());
+    for ordinal in 0..5 {
+        bench.pod(ordinal, "A");
+    }
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | ControllerPromotion");
+    bench.set().current_revision = "web-A".into();
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
+
+#[test]
+fn a_way_back_over_an_upgrade_leaves_alone_what_never_left() {
+    let mut bench = Bench::running(1);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A2".into());
+    bench.pod(4, "A2");
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
