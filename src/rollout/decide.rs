@@ -134,6 +134,10 @@ fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
 /// Compares what Git asks for with what is in force.
 fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     let (set, record) = (case.set, case.record);
+    if running::is_scaled_to_zero(case) {
+        // Before a newer commit takes over: what the controller has made current is on the record first.
+        return go_on(case, behind);
+    }
     let target = start::tip(desired, &set.restarted_at);
     let same = target.same_pods(&record.target);
     let sync_due = desired.tip.rest != record.rest;

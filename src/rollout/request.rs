@@ -164,6 +164,10 @@ fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if new.failed.len() == before {
         return Err("nothing has failed".into());
     }
+    if new.done && has_failed(case.record, &case.record.target) {
+        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed.
+        new = running::completed(&new, case.seconds(), case.set.replicas);
+    }
     new.at = case.seconds();
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
 }

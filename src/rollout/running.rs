@@ -39,7 +39,7 @@ pub(super) fn follow(record: &Record, replicas: u32) -> Partition {
 /// Goes on.
 pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     let (set, record) = (case.set, case.record);
-    if set.replicas == 0 && record.mode != Mode::Install {
+    if is_scaled_to_zero(case) {
         return promoted_by_scale_to_zero(case);
     }
     if let Some(partition) = left_behind(case) {
@@ -254,7 +254,7 @@ pub(super) fn completed_reason(record: &Record) -> Reason {
 }
 
 /// The record of a completed rollout.
-fn completed(record: &Record, now: i64, replicas: u32) -> Record {
+pub(super) fn completed(record: &Record, now: i64, replicas: u32) -> Record {
     let mut new = record.clone();
     new.done = true;
     new.stable = Some(new.target.clone());
@@ -334,8 +334,24 @@ fn advice(case: &Case<'_>) -> String {
     }
 }
 
-/// Scaled to zero by somebody, the controller has made the canary current: there is nothing left to stage.
+/// Whether somebody scaled a half-done rollout to zero. What is on its way to stable, or has none, loses nothing by it.
+pub(super) fn is_scaled_to_zero(case: &Case<'_>) -> bool {
+    case.set.replicas == 0 && !case.record.done && !matches!(case.record.mode, Mode::Install | Mode::Back)
+}
+
+/// Scaled to zero by somebody, the controller makes the canary current: then there is nothing left to stage.
 fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
+    let set = case.set;
+    let question =
+        Question { set, pods: &case.observed.pods, partition: PARKED, need: 0, soak: 0, began: Timestamp::MIN };
+    let unpromoted = (set.current_revision != set.update_revision).then_some(WaitingOn::ControllerPromotion);
+    if let Some(waiting) = gate::ask(question, case.now).waiting_on.or(unpromoted) {
+        // Scaled up again before that, the rollout goes on as if nothing had been.
+        return case
+            .say(Phase::Degraded, Reason::PromotedByScaleToZero)
+            .waiting(waiting)
+            .message("somebody scales the half-done rollout to zero");
+    }
     let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
     (new.done, new.exposed) = (true, None);
     case.say(Phase::Degraded, Reason::PromotedByScaleToZero)

@@ -175,3 +175,52 @@ fn a_way_back_over_an_upgrade_leaves_alone_what_never_left() {
     bench.pod(4, "A2");
     assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
 }
+
+/// The half-done rollout of B, scaled to zero by somebody; its pods are gone, B is current.
+fn zeroed() -> Bench {
+    bent(Bench::running(1), |b| {
+        b.autoscale(0);
+        b.observed.pods.clear();
+        b.set().current_revision = "web-B".into();
+    })
+}
+
+#[test]
+fn a_scale_to_zero_is_recorded_when_the_controller_has_promoted_and_not_before() {
+    let mut bench = zeroed();
+    bench.set().current_revision = "web-A".into();
+    assert_eq!(bench.line(), "- | Degraded PromotedByScaleToZero | ControllerPromotion");
+    bench.pod(0, "A");
+    assert_eq!(bench.line(), "- | Degraded PromotedByScaleToZero | PodGone 0");
+    bench.set().observed_generation -= 1;
+    assert_eq!(bench.line(), "- | Degraded PromotedByScaleToZero | ObservedGeneration 4");
+    assert_eq!(zeroed().line(), "Patch p=parked stage=0 done | Degraded PromotedByScaleToZero | -");
+}
+
+#[test]
+fn a_scale_to_zero_on_the_way_back_promotes_stable() {
+    let mut bench = zeroed();
+    bench.record.mode = Mode::Back;
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
+
+#[test]
+fn a_scale_to_zero_is_recorded_before_a_newer_commit_takes_over() {
+    let mut bench = zeroed();
+    bench.tip("c3", "C");
+    assert_eq!(bench.line(), "Patch p=parked stage=0 done | Degraded PromotedByScaleToZero | -");
+}
+
+#[test]
+fn a_rollout_promoted_by_zero_and_taken_as_it_is_is_stable() {
+    let mut bench = zeroed();
+    bench.record.done = true;
+    bench.record.partition = PARKED;
+    bench.set().partition = Some(PARKED);
+    bench.failed();
+    bench.record.failed[0].reason = Reason::PromotedByScaleToZero.to_string();
+    bench.ask(Verb::Retry);
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("B"))));
+}

@@ -191,6 +191,7 @@ const ROWS: &[Row] = &[
             bent(Bench::running(1), |b| {
                 b.autoscale(0);
                 b.observed.pods.clear();
+                b.set().current_revision = "web-B".into();
             })
         },
         "Patch p=parked stage=0 done | Degraded PromotedByScaleToZero | -",
