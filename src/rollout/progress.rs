@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::gate::{self, Question};
+use super::gate::{self, Answer, Question};
 use crate::model::{Milestone, Ordinal, Pod, Progress, Record};
 
 /// What the deadline says.
@@ -20,8 +20,10 @@ pub struct Verdict {
 ///
 /// Progress is a new maximum of verified pods, or a pod of the stage that gets further than it ever was: created,
 /// scheduled, started, Ready for the first time. A pod that goes up and down is none. A pod that is Ready has its
-/// soak on top of the deadline, once.
-pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timestamp, before: &Progress) -> Verdict {
+/// soak on top of the deadline, once. While the gate is passed the deadline does not run: a stage may pause for days,
+/// and a pod that is evicted then has as long as any other.
+pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Timestamp, before: &Progress) -> Verdict {
+    let verified = answer.verified;
     let key = format!("{}/{:?}/{:?}/{}", record.rollout, record.stage, record.exposed, record.at);
     let fresh = before.key != key;
     let mut progress = if fresh {
@@ -55,8 +57,28 @@ pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timesta
             at = at.max(now);
         }
     }
+    let set = question.set;
+    let all = gate::own_pods(set, question.pods).all(|pod| pod.revision == set.update_revision);
+    let unpromoted = all && set.current_revision != set.update_revision;
+    let passed = answer.waiting_on.is_none() && !unpromoted;
+    let away = fresh.then(|| away_since(question, now)).flatten();
+    if let Some(since) = if passed { Some(now) } else { away } {
+        at = at.max(since.min(now));
+    }
     progress.at = Some(at);
     Verdict { progress, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+}
+
+/// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now.
+fn away_since(question: Question<'_>, now: Timestamp) -> Option<Timestamp> {
+    gate::ordinals(question.set)
+        .filter_map(|ordinal| match question.pods.get(&ordinal).filter(|pod| pod.owner == question.set.uid) {
+            Some(pod) if pod.terminating => Some(now),
+            Some(pod) if pod.ready => None,
+            Some(pod) => Some(pod.ready_since.unwrap_or(pod.created).max(pod.created)),
+            None => Some(now),
+        })
+        .max()
 }
 
 /// The pods that count: those that run the target and are exposed.

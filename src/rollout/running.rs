@@ -68,7 +68,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         began: Timestamp::from_second(record.began).unwrap_or(Timestamp::MIN),
     };
     let answer = gate::ask(question, case.now);
-    let verdict = progress::look(record, question, answer.verified, case.now, &case.observed.progress);
+    let verdict = progress::look(record, question, &answer, case.now, &case.observed.progress);
     let mut decision = judge(case, &standing, question, &answer, verdict.deadline, behind);
     decision.progress = verdict.progress;
     decision.stage = Some(stage_view(&standing, record.partition, answer.verified));

@@ -224,3 +224,25 @@ fn a_rollout_promoted_by_zero_and_taken_as_it_is_is_stable() {
     let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
     assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("B"))));
 }
+
+#[test]
+fn a_pod_evicted_in_a_long_pause_has_a_deadline_of_its_own() {
+    for remembers in [true, false] {
+        let stages = vec![
+            stage("canary", Size::Pods(1), 0, Pause::UntilPromoted),
+            stage("all", Size::Percent(100), 0, Pause::None),
+        ];
+        let mut bench = Bench::running_with(5, plan(stages), 1);
+        bench.now = at(86_400);
+        let decision = bench.decide();
+        assert_eq!(line(&decision), "- | Paused StagePaused | Promotion");
+        if remembers {
+            bench.observed.progress = decision.progress;
+        }
+        bench.observed.pods.remove(&Ordinal(0));
+        bench.now = at(86_410);
+        let decision = bench.decide();
+        assert_eq!(line(&decision), "- | Progressing WaitingReady | PodCreated 0");
+        assert_eq!(decision.requeue, Some(at(if remembers { 87_000 } else { 87_010 })));
+    }
+}
