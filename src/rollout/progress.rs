@@ -14,6 +14,8 @@ pub struct Verdict {
     pub progress: Progress,
     /// When the deadline passes, if nothing moves.
     pub deadline: Timestamp,
+    /// The most restarts of one of the stage's pods since the stage began (or was tried again), and which pod.
+    pub restarts: Option<(Ordinal, u32)>,
 }
 
 /// Brings the memory up to date.
@@ -32,6 +34,10 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
             reached: BTreeMap::new(),
             verified: 0,
             at: None,
+            restarts: stage_pods(question)
+                .filter(|pod| pod.created.as_second() < record.at)
+                .map(|pod| (pod.uid.clone(), pod.restarts))
+                .collect(),
             repairs: before.repairs.clone(),
             repairing: before.repairing.clone(),
         }
@@ -66,7 +72,12 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
         at = at.max(since.min(now));
     }
     progress.at = Some(at);
-    Verdict { progress, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+    let restarts = stage_pods(question)
+        .map(|pod| {
+            (pod.ordinal, pod.restarts.saturating_sub(progress.restarts.get(&pod.uid).copied().unwrap_or_default()))
+        })
+        .max_by_key(|(_, restarts)| *restarts);
+    Verdict { progress, restarts, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
 }
 
 /// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::gate::{self, Answer, Question};
-use super::progress;
+use super::progress::{self, Verdict};
 use super::repair::{self, Repair};
 use super::stage::{self, Standing};
 use super::start::{has_failed, last_stage};
@@ -69,7 +69,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     };
     let answer = gate::ask(question, case.now);
     let verdict = progress::look(record, question, &answer, case.now, &case.observed.progress);
-    let mut decision = judge(case, &standing, question, &answer, verdict.deadline, behind);
+    let mut decision = judge(case, &standing, question, &answer, &verdict, behind);
     decision.progress = verdict.progress;
     decision.stage = Some(stage_view(&standing, record.partition, answer.verified));
     if decision.culprit.is_none() {
@@ -96,10 +96,10 @@ fn judge(
     standing: &Standing,
     question: Question<'_>,
     answer: &Answer,
-    deadline: Timestamp,
+    verdict: &Verdict,
     behind: Behind,
 ) -> Decision {
-    let record = case.record;
+    let (record, deadline) = (case.record, verdict.deadline);
     if let Some(hold) = &record.hold {
         return case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).message(format!(
             "paused by {}; `phaseline resume {}` goes on",
@@ -112,7 +112,9 @@ fn judge(
     {
         return halted(case, failed);
     }
-    if let Some((ordinal, restarts)) = answer.restarts.filter(|(_, most)| *most > record.plan.max_restarts) {
+    // On a way back restarts are nobody's failure: stable may have had its own for years.
+    let counted = verdict.restarts.filter(|_| matches!(record.mode, Mode::Staged | Mode::Full));
+    if let Some((ordinal, restarts)) = counted.filter(|(_, most)| *most > record.plan.max_restarts) {
         let why = format!("{restarts} restarts");
         return fail(case, Reason::TooManyRestarts, Some((ordinal, why)), answer.waiting_on.clone());
     }

@@ -246,3 +246,44 @@ fn a_pod_evicted_in_a_long_pause_has_a_deadline_of_its_own() {
         assert_eq!(decision.requeue, Some(at(if remembers { 87_000 } else { 87_010 })));
     }
 }
+
+#[test]
+fn restarts_of_stable_are_no_failure_of_the_way_back() {
+    let mut bench = Bench::running(1);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A".into());
+    bench.pod(4, "A").restarts = 9;
+    bench.pod(0, "A").restarts = 40;
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
+
+#[test]
+fn restarts_are_counted_from_the_beginning_of_the_stage() {
+    let mut bench = Bench::running(3);
+    bench.pod_mut(4).restarts = 3;
+    bench.pod_mut(4).created = at(-900);
+    bench.pod_mut(3).ready = false;
+    bench.observed.progress = bench.decide().progress;
+    bench.pod_mut(4).restarts = 6;
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodReady 3");
+    bench.pod_mut(4).restarts = 7;
+    assert_eq!(bench.line(), "Note stage=1 | Degraded TooManyRestarts | PodReady 3");
+}
+
+#[test]
+fn a_retry_after_too_many_restarts_starts_counting_anew() {
+    let mut bench = Bench::running(1);
+    bench.pod_mut(4).restarts = 9;
+    bench.failed();
+    bench.ask(Verb::Retry);
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    bench.record = (**record).clone();
+    bench.set().record = phaseline::model::RecordState::Absent;
+    bench.set().request = None;
+    bench.now = at(5);
+    assert_eq!(bench.line(), "Patch p=2 stage=1 answered | Progressing WaitingReady | -");
+}
