@@ -256,7 +256,7 @@ pub(super) fn with_handover(case: &Case<'_>, desired: &Desired, action: Action, 
 }
 
 /// What is not carried out, whoever asks.
-fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
+pub(super) fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
     let (set, record) = (case.set, case.record);
     if tip.replicas == Some(0) && set.replicas > 0 && !record.done && record.mode != Mode::Install {
         return Some(case.say(Phase::Blocked, Reason::ScaleToZero).waiting(WaitingOn::Correction).message(

@@ -112,6 +112,9 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
     let (Behind::Blocking, Some(desired)) = (behind, case.desired) else {
         return Err("nothing is paused".into());
     };
+    if let Some(decision) = decide::forbidden(case, &desired.tip) {
+        return Err(decision.message);
+    }
     let record = Record { req: new.req, ..case.record.clone() };
     let action = start::begin(case, desired, &record, start::Entry::Continue);
     Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)))
@@ -193,7 +196,12 @@ fn replan(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
 /// Puts Git's state back over a drift.
 fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let desired = case.desired.ok_or("Git was not asked")?;
-    let record = answered(case.record, request);
+    let mut record = answered(case.record, request);
+    // What passed while nobody decided is not held against the stage.
+    record.at = case.seconds();
+    if let Some(decision) = decide::forbidden(case, &desired.tip) {
+        return Err(decision.message);
+    }
     let target = start::tip(desired, &case.record.target.restart);
     let running = !record.done && target.hash != record.target.hash;
     let starts = record.done && target.hash != record.target.hash;
@@ -208,16 +216,17 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
             return Err("it cannot be carried out now".into());
         };
         let action = Action::Apply { kind: ApplyKind::Overwrite, manifest, partition, record, base };
-        return Ok(case.say(Phase::Progressing, Reason::Starting).with(action));
+        return Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)));
     }
     let template_of = if target.hash == record.target.hash { Some(&desired.tip) } else { desired.target.as_ref() };
     let template_of = template_of.ok_or("Git has the commit in force no more; `resume --accept` or push a new one")?;
     let mut set = case.set.clone();
     // What somebody else put there goes, a restart that was rolled out stays.
     set.restarted_at.clone_from(&record.target.restart);
-    let partition = record.partition;
+    let partition = partition_at(&record, desired.tip.replicas.unwrap_or(set.replicas));
     let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
-    Ok(case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back").with(action))
+    let decision = case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back");
+    Ok(decide::with_handover(case, desired, action, decision))
 }
 
 /// Goes on from what is there.

@@ -287,3 +287,60 @@ fn a_retry_after_too_many_restarts_starts_counting_anew() {
     bench.now = at(5);
     assert_eq!(bench.line(), "Patch p=2 stage=1 answered | Progressing WaitingReady | -");
 }
+
+/// A rollout of B whose partition somebody moved, and who is told to put Git's state back.
+fn overwritten(bend: impl FnOnce(&mut Bench)) -> Bench {
+    bent(Bench::running(1), |b| {
+        let set = b.set();
+        set.generation += 1;
+        set.observed_generation += 1;
+        set.partition = Some(Partition(0));
+        b.ask(Verb::ResumeOverwrite);
+        bend(b);
+    })
+}
+
+#[test]
+fn an_overwrite_after_a_scale_takes_the_share_of_the_replicas_that_are_there() {
+    let mut bench = overwritten(|b| {
+        b.scale_commit(None);
+        b.record.rest.clone_from(&b.desired.tip.rest);
+        b.set().owners[0].replicas = false;
+        b.set().replicas = 9;
+    });
+    assert_eq!(bench.line(), "Overwrite B of B p=8 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn an_overwrite_hands_replicas_over_first() {
+    let mut bench = overwritten(|b| drop(b.scale_commit(None).observed.pods.first_entry()));
+    assert_eq!(bench.line(), "HandOver 5 | Progressing Starting | -");
+    bench.set().owners.push(FieldOwner { replicas: true, ..owner(FieldOwner::HANDOVER) });
+    assert_eq!(bench.line(), "Overwrite B of B p=4 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn an_overwrite_does_nothing_that_is_forbidden() {
+    let mut bench = overwritten(|b| drop(b.scale_commit(Some(0)).observed.pods.first_entry()));
+    assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+    let mut bench = overwritten(|b| b.scale_commit(Some(3)).desired.tip.deletes_claims_when_scaled = true);
+    assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+}
+
+#[test]
+fn an_overwrite_gives_the_stage_its_deadline_again() {
+    let mut bench = overwritten(|b| b.now = at(86_400));
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!(record.at, at(86_400).as_second());
+}
+
+#[test]
+fn taking_a_blocked_commit_does_nothing_that_is_forbidden() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Block;
+    bench.tip("c3", "C");
+    bench.scale_commit(Some(0));
+    bench.ask(Verb::Resume);
+    assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+}
