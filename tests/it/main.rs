@@ -9,6 +9,7 @@
 
 mod controlplane;
 mod git;
+mod planner;
 mod source;
 mod support;
 mod tidy;
