@@ -1,5 +1,6 @@
 //! Phaseline.
 
+pub mod cli;
 pub mod cluster;
 pub mod git;
 pub mod manifest;
