@@ -21,4 +21,6 @@ pub use store::Store;
 pub use watch::{Change, ClusterEvent, Kind, Source, watch};
 
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod script;

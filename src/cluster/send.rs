@@ -101,6 +101,14 @@ impl Call {
         self
     }
 
+    /// The kind of patch, where it is one.
+    pub(crate) fn patch_kind(&self) -> Option<PatchKind> {
+        let (content_type, _) = self.content.as_ref()?;
+        [PatchKind::Apply, PatchKind::Json, PatchKind::Merge]
+            .into_iter()
+            .find(|kind| kind.content_type() == *content_type)
+    }
+
     /// Its path and query.
     fn uri(&self) -> String {
         let group = match self.resource {

@@ -16,9 +16,7 @@ use super::sources::{Asked, SourceEvent, serve};
 use super::worker::{Grounds, Worker};
 use crate::cluster::{Cluster, ClusterEvent, Outcome, Store, execute, watch};
 use crate::git::Wakes;
-use crate::model::{
-    Action, CommitId, Decision, Desired, Observed, Phase, RecordState, Version, Wanted, WorkloadId,
-};
+use crate::model::{Action, CommitId, Decision, Desired, Observed, Phase, RecordState, Version, Wanted, WorkloadId};
 use crate::rollout::{decide, progress};
 
 /// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute.

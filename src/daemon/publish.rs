@@ -80,7 +80,9 @@ pub(super) fn audit(workload: &WorkloadId, action: &Action, outcome: &Outcome) {
         Outcome::Refused { reason, message } => {
             error!(%workload, rollout, commit, %reason, "refused by the server: {what}: {message}");
         }
-        Outcome::Failed { message, .. } => warn!(%workload, rollout, commit, "failed, tried again later: {what}: {message}"),
+        Outcome::Failed { message, .. } => {
+            warn!(%workload, rollout, commit, "failed, tried again later: {what}: {message}")
+        }
     }
 }
 

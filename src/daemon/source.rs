@@ -9,9 +9,7 @@ use serde_json::Value;
 
 use crate::git::{self, End, GitError, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
-use crate::manifest::{
-    Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse, plan_digest,
-};
+use crate::manifest::{Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse, plan_digest};
 use crate::model::{
     CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Schedule, TemplateHash, Version, Wanted, WorkloadId,
 };
@@ -242,9 +240,10 @@ impl Source {
         let mut files = Vec::with_capacity(listing.files.len());
         for file in listing.files {
             let parsed = self.parse(&file.path, &file.blob)?;
-            files.push((file.path, parsed.documents.clone(), parsed.diagnostics.clone()));
+            files.push((file.path, parsed));
         }
-        Ok((bind(files, &self.scope.default_namespace), listing.skipped))
+        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
+        Ok((bind(read, &self.scope.default_namespace), listing.skipped))
     }
 
     fn parse(&mut self, path: &str, blob: &BlobId) -> Result<Arc<Parsed>, GitError> {
@@ -284,9 +283,9 @@ impl Source {
             for (workload, outcome) in &earlier.workloads {
                 let Ok(good) = outcome else { continue };
                 let hidden = dark.get(&good.manifest.file).filter(|_| !bound.workloads.contains_key(workload));
-                let problem = missing.remove(workload).or_else(|| {
-                    hidden.map(|diagnostics| Problem { diagnostics: diagnostics.clone() })
-                });
+                let problem = missing
+                    .remove(workload)
+                    .or_else(|| hidden.map(|diagnostics| Problem { diagnostics: diagnostics.clone() }));
                 if let Some(problem) = problem {
                     found.push((workload.clone(), Good::of(good), problem));
                 }
@@ -392,7 +391,7 @@ fn version(manifest: &Manifest, commit: CommitInfo, head: Option<&CommitInfo>) -
     };
     Version {
         hash: digest.hash,
-        restart: Some(digest.restarted_at).filter(|restart| !restart.is_empty()),
+        restart: digest.restarted_at,
         rest: rest_digest(value),
         replicas: manifest.replicas,
         start: value
@@ -439,7 +438,9 @@ fn outside(workload: &WorkloadId, wish: &Wish, only: &str) -> Wish {
         .as_ref()
         .and_then(|problem| problem.diagnostics.first())
         .map_or_else(|| format!("({workload})"), |diagnostic| diagnostic.file.clone());
-    let message = format!("the manifest of {workload} is outside of the namespace {only}, which is all that may be touched");
-    let diagnostic = Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
+    let message =
+        format!("the manifest of {workload} is outside of the namespace {only}, which is all that may be touched");
+    let diagnostic =
+        Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
     Wish { desired: None, problem: Some(Problem { diagnostics: vec![diagnostic] }), warnings: Vec::new() }
 }

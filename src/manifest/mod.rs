@@ -8,11 +8,14 @@
 
 pub mod apply_body;
 pub mod bind;
+pub mod default;
 mod findings;
+pub mod go_json;
 mod hint;
 mod parse;
 mod places;
 pub mod plan;
+pub mod quantity;
 pub mod schema;
 mod split;
 pub mod stateful_set;

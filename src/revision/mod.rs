@@ -1,3 +1,8 @@
-//! What a workload's revisions are: digests of templates and the commits that brought them. Pure.
+//! Revisions: how templates are told apart, the names Kubernetes gives them, and the commits that brought them. Pure.
 
+pub mod controller_revision;
+pub mod digest;
 pub mod history;
+
+#[cfg(test)]
+mod cases;

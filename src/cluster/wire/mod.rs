@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use pod::pod;
@@ -115,18 +116,31 @@ pub(crate) struct TemplateDigest {
     pub(crate) restarted_at: String,
 }
 
-/// The digest of a live template.
+/// The digest of a live template, or of that in a ControllerRevision.
 pub(crate) fn live_template(template: Option<&RawValue>) -> TemplateDigest {
+    let mut value: Value = template.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    // A ControllerRevision holds its template as a patch that replaces the set's.
+    if let Some(template) = value.as_object_mut() {
+        template.remove("$patch");
+    }
+    digest(value)
+}
+
+/// Stands in for `revision::digest::template` until that is there.
+fn digest(mut template: Value) -> TemplateDigest {
     use sha2::{Digest, Sha256};
-    const KEY: &str = "kubectl.kubernetes.io/restartedAt";
-    let mut value: serde_json::Value =
-        template.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let restarted_at = value
-        .pointer_mut("/metadata/annotations")
-        .and_then(|annotations| annotations.as_object_mut()?.remove(KEY))
-        .and_then(|at| at.as_str().map(str::to_owned))
-        .unwrap_or_default();
-    let digest = Sha256::digest(value.to_string().as_bytes());
+    let mut restarted_at = String::new();
+    if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
+    {
+        if let Some(Value::String(at)) = annotations.remove("kubectl.kubernetes.io/restartedAt") {
+            restarted_at = at;
+        }
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    let digest = Sha256::digest(template.to_string().as_bytes());
     let hash = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
     TemplateDigest { hash: TemplateHash(hash), restarted_at }
 }

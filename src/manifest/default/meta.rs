@@ -1,0 +1,54 @@
+//! Describes metadata, selectors and references: what many API objects share.
+
+use super::schema::{Object, flag, int64, objects, raw, text, text_map, texts, time};
+
+/// `ObjectMeta`.
+pub(super) static OBJECT_META: Object = Object::of(&[
+    text("name"),
+    text("generateName"),
+    text("namespace"),
+    text("selfLink"),
+    text("uid"),
+    text("resourceVersion"),
+    int64("generation"),
+    time("creationTimestamp").null_at_1_33(),
+    time("deletionTimestamp").pointer(),
+    int64("deletionGracePeriodSeconds").pointer(),
+    text_map("labels"),
+    text_map("annotations"),
+    objects("ownerReferences", &OWNER_REFERENCE),
+    texts("finalizers"),
+    objects("managedFields", &MANAGED_FIELDS_ENTRY),
+]);
+
+/// `OwnerReference`.
+pub(super) static OWNER_REFERENCE: Object = Object::of(&[
+    text("apiVersion").always(),
+    text("kind").always(),
+    text("name").always(),
+    text("uid").always(),
+    flag("controller").pointer(),
+    flag("blockOwnerDeletion").pointer(),
+]);
+
+/// `ManagedFieldsEntry`.
+pub(super) static MANAGED_FIELDS_ENTRY: Object = Object::of(&[
+    text("manager"),
+    text("operation"),
+    text("apiVersion"),
+    time("time").pointer(),
+    text("fieldsType"),
+    raw("fieldsV1"),
+    text("subresource"),
+]);
+
+/// `LabelSelector`.
+pub(super) static LABEL_SELECTOR: Object =
+    Object::of(&[text_map("matchLabels"), objects("matchExpressions", &LABEL_SELECTOR_REQUIREMENT)]);
+
+/// `LabelSelectorRequirement`.
+pub(super) static LABEL_SELECTOR_REQUIREMENT: Object =
+    Object::of(&[text("key").always(), text("operator").always(), texts("values")]);
+
+/// `LocalObjectReference`.
+pub(super) static LOCAL_OBJECT_REFERENCE: Object = Object::of(&[text("name")]);

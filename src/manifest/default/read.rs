@@ -1,0 +1,163 @@
+//! Reads a value by its description, and gives back what the API server would write.
+
+use serde_json::{Map, Value};
+
+use super::Level;
+use super::schema::{Field, Fill, Kind, Object, Presence};
+use crate::manifest::go_json;
+use crate::manifest::quantity::{self, Rounding};
+
+/// One object as the server returns it; anything but an object stays as it is, and null is the empty object.
+pub(super) fn object(object: &Object, given: &Value, level: Level) -> Value {
+    match given {
+        Value::Object(map) => fields(object, map, level),
+        Value::Null => fields(object, &Map::new(), level),
+        other => other.clone(),
+    }
+}
+
+fn fields(object: &Object, given: &Map<String, Value>, level: Level) -> Value {
+    let mut out = Map::new();
+    for field in object.fields.iter().filter(|field| field.since <= level) {
+        let value = given.get(field.name).filter(|value| !value.is_null());
+        if let Some(value) = read(field, value, level) {
+            out.insert(field.name.to_owned(), value);
+        }
+    }
+    if let Some(rule) = object.then {
+        rule(&mut out, level);
+    }
+    Value::Object(out)
+}
+
+/// What is written for one field, or nothing; `given` is never null.
+fn read(field: &Field, given: Option<&Value>, level: Level) -> Option<Value> {
+    let value = given.map(|value| convert(field.kind, value, level));
+    match field.presence {
+        Presence::NonZero => value.filter(|value| !is_zero(field.kind, value)).or_else(|| fill(field.default)),
+        Presence::Given => value.or_else(|| fill(field.default)),
+        Presence::Always => value.filter(|value| !is_zero(field.kind, value)).or_else(|| Some(zero(field.kind, level))),
+        Presence::OrNull => Some(value.unwrap_or(Value::Null)),
+        Presence::NullAt133 => value.or((level == Level::V1_33).then_some(Value::Null)),
+    }
+}
+
+fn fill(default: Fill) -> Option<Value> {
+    match default {
+        Fill::Nothing => None,
+        Fill::Text(text) => Some(text.into()),
+        Fill::Int(number) => Some(number.into()),
+        Fill::False => Some(false.into()),
+    }
+}
+
+/// The zero value of a kind as Go writes it: an empty list or map without `omitempty` is null.
+fn zero(kind: Kind, level: Level) -> Value {
+    match kind {
+        Kind::Text => "".into(),
+        Kind::Flag => false.into(),
+        Kind::Int32 | Kind::Int64 | Kind::IntOrText => 0.into(),
+        Kind::Quantity => "0".into(),
+        Kind::Object(of) => fields(of, &Map::new(), level),
+        Kind::Time
+        | Kind::Raw
+        | Kind::Texts
+        | Kind::Int32s
+        | Kind::Int64s
+        | Kind::TextMap
+        | Kind::QuantityMap
+        | Kind::Objects(_) => Value::Null,
+    }
+}
+
+/// Whether `omitempty` drops the value: false, 0, "", an empty list or map; never a struct, nor a value of the wrong kind.
+fn is_zero(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Flag => value == false,
+        Kind::Int32 | Kind::Int64 => value == 0,
+        Kind::Text => value.as_str().is_some_and(str::is_empty),
+        Kind::Texts | Kind::Int32s | Kind::Int64s | Kind::Objects(_) => value.as_array().is_some_and(Vec::is_empty),
+        Kind::TextMap | Kind::QuantityMap => value.as_object().is_some_and(Map::is_empty),
+        Kind::Quantity | Kind::IntOrText | Kind::Time | Kind::Raw | Kind::Object(_) => false,
+    }
+}
+
+fn convert(kind: Kind, value: &Value, level: Level) -> Value {
+    match kind {
+        Kind::Text | Kind::Flag | Kind::Time | Kind::Raw => value.clone(),
+        Kind::Int32 | Kind::IntOrText => int32(value),
+        Kind::Int64 => int64(value),
+        Kind::Quantity => quantity(value, Rounding::Exact),
+        Kind::Texts => items(value, text),
+        Kind::Int32s => items(value, int32),
+        Kind::Int64s => items(value, int64),
+        Kind::TextMap => values(value, text),
+        Kind::QuantityMap => values(value, |value| quantity(value, Rounding::Milli)),
+        Kind::Object(of) => object(of, value, level),
+        Kind::Objects(of) => items(value, |value| object(of, value, level)),
+    }
+}
+
+fn items(value: &Value, convert: impl Fn(&Value) -> Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(convert).collect(),
+        other => other.clone(),
+    }
+}
+
+fn values(value: &Value, convert: impl Fn(&Value) -> Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (key.clone(), convert(value))).collect()),
+        other => other.clone(),
+    }
+}
+
+fn text(value: &Value) -> Value {
+    if value.is_null() { "".into() } else { value.clone() }
+}
+
+/// A whole number in 32 bits; larger ones wrap, as server-side apply lets them.
+fn int32(value: &Value) -> Value {
+    match whole(value) {
+        #[expect(clippy::cast_possible_truncation, reason = "the server wraps")]
+        Some(number) => i64::from(number as i32).into(),
+        None => zero_if_null(value),
+    }
+}
+
+fn int64(value: &Value) -> Value {
+    match whole(value) {
+        Some(number) => number.into(),
+        None => zero_if_null(value),
+    }
+}
+
+fn zero_if_null(value: &Value) -> Value {
+    if value.is_null() { 0.into() } else { value.clone() }
+}
+
+/// A JSON number without a fraction (`10`, `10.0`, `1e1`) as Go converts it: beyond 64 bits it is the smallest integer.
+fn whole(value: &Value) -> Option<i64> {
+    let number = value.as_number()?;
+    if let Some(whole) = number.as_i64() {
+        return Some(whole);
+    }
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if !(-LIMIT..LIMIT).contains(&float) {
+        return Some(i64::MIN);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number within range")]
+    Some(float as i64)
+}
+
+/// A quantity as it is printed; null is "0", and what is no quantity stays as it is.
+fn quantity(value: &Value, rounding: Rounding) -> Value {
+    let canonical = match value {
+        Value::Null => Some("0".to_owned()),
+        Value::String(text) => quantity::canonical(text, rounding),
+        Value::Number(number) => quantity::canonical(&go_json::number(number), rounding),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    canonical.map_or_else(|| value.clone(), Value::String)
+}

@@ -1,0 +1,70 @@
+//! Describes where a pod may run: affinity, tolerations, spreading.
+
+use super::meta::LABEL_SELECTOR;
+use super::schema::{Object, int32, int64, object, objects, text, texts};
+
+/// `Affinity`.
+pub(super) static AFFINITY: Object = Object::of(&[
+    object("nodeAffinity", &NODE_AFFINITY),
+    object("podAffinity", &POD_AFFINITY),
+    object("podAntiAffinity", &POD_AFFINITY),
+]);
+
+/// `NodeAffinity`.
+pub(super) static NODE_AFFINITY: Object = Object::of(&[
+    object("requiredDuringSchedulingIgnoredDuringExecution", &NODE_SELECTOR),
+    objects("preferredDuringSchedulingIgnoredDuringExecution", &PREFERRED_SCHEDULING_TERM),
+]);
+
+/// `NodeSelector`.
+pub(super) static NODE_SELECTOR: Object = Object::of(&[objects("nodeSelectorTerms", &NODE_SELECTOR_TERM).always()]);
+
+/// `NodeSelectorTerm`.
+pub(super) static NODE_SELECTOR_TERM: Object = Object::of(&[
+    objects("matchExpressions", &NODE_SELECTOR_REQUIREMENT),
+    objects("matchFields", &NODE_SELECTOR_REQUIREMENT),
+]);
+
+/// `NodeSelectorRequirement`.
+pub(super) static NODE_SELECTOR_REQUIREMENT: Object =
+    Object::of(&[text("key").always(), text("operator").always(), texts("values")]);
+
+/// `PreferredSchedulingTerm`.
+pub(super) static PREFERRED_SCHEDULING_TERM: Object =
+    Object::of(&[int32("weight").always(), object("preference", &NODE_SELECTOR_TERM).always()]);
+
+/// `PodAffinity`.
+pub(super) static POD_AFFINITY: Object = Object::of(&[
+    objects("requiredDuringSchedulingIgnoredDuringExecution", &POD_AFFINITY_TERM),
+    objects("preferredDuringSchedulingIgnoredDuringExecution", &WEIGHTED_POD_AFFINITY_TERM),
+]);
+
+/// `WeightedPodAffinityTerm`.
+pub(super) static WEIGHTED_POD_AFFINITY_TERM: Object =
+    Object::of(&[int32("weight").always(), object("podAffinityTerm", &POD_AFFINITY_TERM).always()]);
+
+/// `PodAffinityTerm`.
+pub(super) static POD_AFFINITY_TERM: Object = Object::of(&[
+    object("labelSelector", &LABEL_SELECTOR),
+    texts("namespaces"),
+    text("topologyKey").always(),
+    object("namespaceSelector", &LABEL_SELECTOR),
+    texts("matchLabelKeys"),
+    texts("mismatchLabelKeys"),
+]);
+
+/// `Toleration`.
+pub(super) static TOLERATION: Object =
+    Object::of(&[text("key"), text("operator"), text("value"), text("effect"), int64("tolerationSeconds").pointer()]);
+
+/// `TopologySpreadConstraint`.
+pub(super) static TOPOLOGY_SPREAD_CONSTRAINT: Object = Object::of(&[
+    int32("maxSkew").always(),
+    text("topologyKey").always(),
+    text("whenUnsatisfiable").always(),
+    object("labelSelector", &LABEL_SELECTOR),
+    int32("minDomains").pointer(),
+    text("nodeAffinityPolicy").pointer(),
+    text("nodeTaintsPolicy").pointer(),
+    texts("matchLabelKeys"),
+]);

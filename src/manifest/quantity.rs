@@ -1,0 +1,353 @@
+//! Prints a resource quantity (`500m`, `1.5Gi`, `1e3`) in the form in which the API server returns it.
+//!
+//! Mirrors `k8s.io/apimachinery/pkg/api/resource/quantity.go`: short numbers take a fast path, on which a spelling that
+//! looks canonical enough is kept verbatim; everything else is printed from its value.
+
+/// Whether a quantity is rounded up to thousandths before it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// Rounded: the values of resource lists (requests, limits, overhead).
+    Milli,
+    /// Printed as it is: `emptyDir.sizeLimit` and `resourceFieldRef.divisor`.
+    Exact,
+}
+
+/// The canonical form of a quantity, or nothing if the text is none.
+pub fn canonical(text: &str, rounding: Rounding) -> Option<String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let spelling = Spelling::scan(text)?;
+    let suffix = Suffix::parse(spelling.suffix)?;
+    if spelling.is_kept(suffix, rounding) {
+        return Some(text.to_owned());
+    }
+    let amount = spelling.amount(suffix)?;
+    Some(match suffix {
+        Suffix::Binary(_) => print_binary(amount, rounding),
+        Suffix::Decimal(_) | Suffix::Exponent(_) => print_decimal(amount, suffix, rounding),
+    })
+}
+
+/// The parts of a quantity as they are written.
+struct Spelling<'a> {
+    negative: bool,
+    /// The digits before the point, without leading zeros; "0" if none are left.
+    whole: &'a str,
+    /// The digits behind the point.
+    fraction: &'a str,
+    suffix: &'a str,
+    /// Whether there is any digit at all.
+    has_digits: bool,
+}
+
+impl<'a> Spelling<'a> {
+    /// `parseQuantityString`; a lone sign or point counts as zero there, and so it does here.
+    fn scan(text: &'a str) -> Option<Self> {
+        let negative = text.starts_with('-');
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let significant = unsigned.trim_start_matches('0');
+        let (whole, rest) = split_digits(significant);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let has_digits = significant.len() < unsigned.len() || !whole.is_empty() || !fraction.is_empty();
+        let after_letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let exponent = after_letters.strip_prefix(['-', '+']).unwrap_or(after_letters);
+        let whole = if whole.is_empty() { "0" } else { whole };
+        exponent.bytes().all(|b| b.is_ascii_digit()).then_some(Self { negative, whole, fraction, suffix, has_digits })
+    }
+
+    /// Whether the fast path applies, on which the value is an int64 times a power of ten.
+    fn is_fast(&self, suffix: Suffix) -> bool {
+        /// `maxInt64Factors`: so many digits always fit.
+        const MAX_DIGITS: usize = 18;
+        match suffix {
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+                self.digit_count() <= MAX_DIGITS && i64::from(exponent) - self.fraction_length() >= NANO
+            }
+            Suffix::Binary(power) => {
+                // 2^10 is about three decimal digits.
+                let digits = self.whole.len() + power as usize * 3 / 10 + 1;
+                self.fraction.is_empty() && digits <= 15
+            }
+        }
+    }
+
+    /// Whether the spelling passes for canonical and is kept verbatim.
+    fn is_kept(&self, suffix: Suffix, rounding: Rounding) -> bool {
+        if !self.is_fast(suffix) {
+            return false;
+        }
+        match suffix {
+            // The last three bits are those of the last three digits: 1000 is a multiple of 8.
+            Suffix::Binary(_) => !last_digits(self.whole).is_multiple_of(8),
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+                let scale = i64::from(exponent) - self.fraction_length();
+                let digits = [self.whole, self.fraction].concat();
+                scale % 3 == 0
+                    && !digits.ends_with("000")
+                    && !digits.starts_with('0')
+                    && (rounding == Rounding::Exact || scale >= MILLI)
+            }
+        }
+    }
+
+    /// The value: exact on the fast path, otherwise rounded up to billionths and, if binary, capped at 2^63-1.
+    fn amount(&self, suffix: Suffix) -> Option<Amount> {
+        let fast = self.is_fast(suffix);
+        if !fast && !self.has_digits {
+            return None;
+        }
+        let digits = [self.whole, self.fraction].concat().bytes().map(|b| b - b'0').collect();
+        let mut amount = Amount { negative: self.negative, digits, exponent: -self.fraction_length() };
+        amount.trim();
+        match suffix {
+            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => amount.exponent += i64::from(exponent),
+            Suffix::Binary(power) => (0..power / 10).for_each(|_| amount.multiply_by_1024()),
+        }
+        if !fast {
+            amount.round_up(NANO);
+        }
+        if matches!(suffix, Suffix::Binary(_)) {
+            amount.cap();
+        }
+        Some(amount)
+    }
+
+    fn digit_count(&self) -> usize {
+        self.whole.len() + self.fraction.len()
+    }
+
+    fn fraction_length(&self) -> i64 {
+        i64::try_from(self.fraction.len()).unwrap_or(i64::MAX)
+    }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+fn last_digits(digits: &str) -> u32 {
+    let tail = digits.get(digits.len().saturating_sub(3)..).unwrap_or(digits);
+    tail.bytes().fold(0, |number, b| number * 10 + u32::from(b - b'0'))
+}
+
+/// Powers of ten of the smallest steps.
+const NANO: i64 = -9;
+const MILLI: i64 = -3;
+
+#[derive(Clone, Copy)]
+enum Suffix {
+    /// A power of ten with a letter, or none.
+    Decimal(i32),
+    /// A power of ten with `e` or `E`.
+    Exponent(i32),
+    /// A power of two.
+    Binary(u32),
+}
+
+impl Suffix {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some((_, exponent)) = DECIMAL.iter().find(|(suffix, _)| *suffix == text) {
+            return Some(Self::Decimal(*exponent));
+        }
+        if let Some((_, power)) = BINARY.iter().find(|(suffix, _)| *suffix == text) {
+            return Some(Self::Binary(*power));
+        }
+        let exponent: i64 = text.strip_prefix(['e', 'E'])?.parse().ok()?;
+        #[expect(clippy::cast_possible_truncation, reason = "Go wraps here too")]
+        Some(Self::Exponent(exponent as i32))
+    }
+}
+
+const DECIMAL: [(&str, i32); 10] =
+    [("", 0), ("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+
+const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
+
+/// `digits * 10^exponent`; no leading zeros, and no digits at all for zero.
+struct Amount {
+    negative: bool,
+    digits: Vec<u8>,
+    exponent: i64,
+}
+
+impl Amount {
+    fn trim(&mut self) {
+        let zeros = self.digits.iter().take_while(|digit| **digit == 0).count();
+        self.digits.drain(..zeros);
+    }
+
+    fn multiply_by_1024(&mut self) {
+        let mut carry = 0_u32;
+        for digit in self.digits.iter_mut().rev() {
+            carry += u32::from(*digit) * 1024;
+            *digit = (carry % 10) as u8;
+            carry /= 10;
+        }
+        while carry > 0 {
+            self.digits.insert(0, (carry % 10) as u8);
+            carry /= 10;
+        }
+    }
+
+    /// Rounds away from zero to a multiple of `10^step`; says whether that changed the value.
+    fn round_up(&mut self, step: i64) -> bool {
+        let Ok(cut) = usize::try_from(step - self.exponent) else { return false };
+        if self.digits.is_empty() || cut == 0 {
+            return false;
+        }
+        self.exponent = step;
+        let kept = self.digits.len().saturating_sub(cut);
+        let inexact = self.digits.drain(kept..).any(|digit| digit != 0);
+        if inexact {
+            self.add_one();
+        }
+        inexact
+    }
+
+    fn add_one(&mut self) {
+        for digit in self.digits.iter_mut().rev() {
+            if *digit < 9 {
+                *digit += 1;
+                return;
+            }
+            *digit = 0;
+        }
+        self.digits.insert(0, 1);
+    }
+
+    /// The whole part, if it fits.
+    fn whole(&self) -> Option<u64> {
+        let length = i64::try_from(self.digits.len()).ok()?.checked_add(self.exponent)?;
+        if length > 20 {
+            return None;
+        }
+        (0..length).try_fold(0_u64, |number, index| {
+            let digit = usize::try_from(index).ok().and_then(|index| self.digits.get(index)).copied().unwrap_or(0);
+            number.checked_mul(10)?.checked_add(u64::from(digit))
+        })
+    }
+
+    /// Caps at 2^63-1, the largest binary value.
+    fn cap(&mut self) {
+        const MAX: u64 = i64::MAX as u64;
+        let fraction = self.exponent < 0 && self.whole() == Some(MAX);
+        if self.whole().is_none_or(|whole| whole > MAX) || fraction {
+            self.digits = MAX.to_string().bytes().map(|b| b - b'0').collect();
+            self.exponent = 0;
+        }
+    }
+
+    /// The digits and the exponent once the latter is the largest multiple of three that leaves an integer.
+    fn canonical(mut self) -> (String, i64) {
+        while self.digits.last() == Some(&0) {
+            self.digits.pop();
+            self.exponent += 1;
+        }
+        while self.exponent % 3 != 0 {
+            self.digits.push(0);
+            self.exponent -= 1;
+        }
+        let sign = if self.negative { "-" } else { "" };
+        let digits = self.digits.into_iter().map(|digit| char::from(b'0' + digit));
+        (sign.chars().chain(digits).collect(), self.exponent)
+    }
+}
+
+fn print_decimal(mut amount: Amount, suffix: Suffix, rounding: Rounding) -> String {
+    if rounding == Rounding::Milli {
+        amount.round_up(MILLI);
+    }
+    if amount.digits.is_empty() {
+        return "0".to_owned();
+    }
+    let (digits, exponent) = amount.canonical();
+    if matches!(suffix, Suffix::Exponent(_)) {
+        return if exponent == 0 { digits } else { format!("{digits}e{exponent}") };
+    }
+    // Beyond E there is no letter, and upstream prints none.
+    let letter = DECIMAL.iter().find(|(_, power)| i64::from(*power) == exponent).map_or("", |(letter, _)| letter);
+    digits + letter
+}
+
+fn print_binary(mut amount: Amount, rounding: Rounding) -> String {
+    if rounding == Rounding::Milli {
+        amount.round_up(MILLI);
+    }
+    let whole = amount.whole().unwrap_or_default();
+    let has_fraction = amount.exponent < 0 && {
+        let places = usize::try_from(-amount.exponent).unwrap_or(usize::MAX);
+        amount.digits.iter().rev().take(places).any(|digit| *digit != 0)
+    };
+    if whole < 1024 || has_fraction {
+        return print_decimal(amount, Suffix::Decimal(0), Rounding::Exact);
+    }
+    let sign = if amount.negative { "-" } else { "" };
+    let (mut number, mut power) = (whole, 0);
+    while number >= 1024 && number % 1024 == 0 {
+        number /= 1024;
+        power += 10;
+    }
+    let letter = BINARY.iter().find(|(_, of)| *of == power).map_or("", |(letter, _)| letter);
+    format!("{sign}{number}{letter}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rounding, canonical};
+
+    #[test]
+    fn spellings_that_look_canonical_are_kept() {
+        for kept in ["0", "1.250", "2.125G", "+1", "01", "1.", "1e0", "1E9", "03Gi", "+3Gi", "1024k", "100m"] {
+            assert_eq!(canonical(kept, Rounding::Milli).as_deref(), Some(kept));
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_printed_from_the_value() {
+        for (spelling, printed) in [
+            ("1.5", "1500m"),
+            ("0.5", "500m"),
+            ("0.250", "250m"),
+            ("+64Mi", "64Mi"),
+            ("1e10", "10e9"),
+            ("1e-1", "100e-3"),
+            ("1.25e9", "1250e6"),
+            ("1000e-3", "1"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("-1.5Gi", "-1536Mi"),
+            ("65536Ki", "64Mi"),
+            ("1.9Gi", "2040109465600m"),
+            ("1.1Mi", "1153433600m"),
+            ("1000m", "1"),
+            ("8Ei", "9223372036854775807"),
+            ("9Ei", "9223372036854775807"),
+            ("1n", "1m"),
+            ("1000E", "1"),
+            (" 2.50 ", "2500m"),
+            ("+", "0"),
+            ("0.0", "0"),
+            ("1e-999", "1e-3"),
+        ] {
+            assert_eq!(canonical(spelling, Rounding::Milli).as_deref(), Some(printed), "{spelling}");
+            assert_eq!(canonical(printed, Rounding::Milli).as_deref(), Some(printed), "{printed} again");
+        }
+    }
+
+    #[test]
+    fn only_resource_lists_are_rounded_to_thousandths() {
+        assert_eq!(canonical("0.0001", Rounding::Exact).as_deref(), Some("100u"));
+        assert_eq!(canonical("0.0001", Rounding::Milli).as_deref(), Some("1m"));
+        assert_eq!(canonical("0.00000000001", Rounding::Exact).as_deref(), Some("1n"));
+    }
+
+    #[test]
+    fn what_is_no_quantity_has_no_form() {
+        for text in ["", " ", "x", "1x", "1 Gi", "1GiB", "1e", "1e+", "--1", "1.2.3", "0x10", "1ki", "é", "1Gi\u{e9}"]
+        {
+            assert_eq!(canonical(text, Rounding::Milli), None, "{text}");
+        }
+    }
+}
