@@ -86,6 +86,7 @@ pub(crate) enum LogFormat {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(commands::run::RunArgs),
     Install(commands::install::InstallArgs),
     Lint(commands::lint::LintArgs),
     Completion(commands::completion::CompletionArgs),
@@ -95,7 +96,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it runs until it is told to stop.
     pub(crate) fn is_daemon(&self) -> bool {
-        false
+        matches!(self, Self::Run(_))
     }
 }
 

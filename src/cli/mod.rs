@@ -17,6 +17,7 @@ mod context;
 mod error;
 mod logging;
 mod output;
+mod repository;
 mod stages;
 
 use args::Cli;
