@@ -49,6 +49,14 @@ fn a_mirror_outlives_its_process_and_is_shared() {
 }
 
 #[test]
+fn a_mirror_can_go_to_another_thread() {
+    let (repo, first) = pushed();
+    let mut mirror = mirror(&repo);
+    let tip = std::thread::spawn(move || mirror.fetch().unwrap().tip).join().unwrap();
+    assert_eq!(tip, id(first));
+}
+
+#[test]
 fn two_at_once_take_turns() {
     let (repo, first) = pushed();
     let config = source(&repo);
