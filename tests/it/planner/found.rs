@@ -2,11 +2,11 @@
 
 use phaseline::model::record::Answer;
 use phaseline::model::{
-    Action, FieldOwner, Hold, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Phase, Plan, Reason,
-    Record, Size, Verb, WaitingOn,
+    Action, FieldOwner, Hold, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Reason, Record, Size,
+    Verb,
 };
 
-use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage, three};
+use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage};
 use super::s02_record::largest;
 
 #[test]
@@ -343,4 +343,32 @@ fn taking_a_blocked_commit_does_nothing_that_is_forbidden() {
     bench.scale_commit(Some(0));
     bench.ask(Verb::Resume);
     assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+}
+
+/// The way back from B, whose pod 2 it broke, below others.
+fn broken_below() -> Bench {
+    bent(Bench::running(3), |b| {
+        b.tip("c4", "A");
+        b.record.target = seen("c4", "A");
+        (b.record.mode, b.record.live) = (Mode::Back, hash("A"));
+        let set = b.set();
+        (set.template, set.update_revision) = (hash("A"), "web-A".into());
+        b.broken(2, "B", "CrashLoopBackOff");
+    })
+}
+
+#[test]
+fn a_pod_missing_above_a_broken_one_does_not_keep_it_from_being_replaced() {
+    let mut bench = broken_below();
+    bench.observed.pods.remove(&Ordinal(4));
+    assert_eq!(bench.line(), "DeletePod 2 | Progressing WaitingReady | PodCreated 4");
+    bench.observed.pods.remove(&Ordinal(0));
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodCreated 4");
+}
+
+#[test]
+fn no_pod_is_replaced_while_a_condemned_one_terminates() {
+    let mut bench = broken_below();
+    bench.pod(7, "B").terminating = true;
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodUpdated 4 web-B");
 }
