@@ -168,8 +168,9 @@ fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         return Err("nothing has failed".into());
     }
     if new.done && has_failed(case.record, &case.record.target) {
-        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed.
-        new = running::completed(&new, case.seconds(), case.set.replicas);
+        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed, and proven by nothing.
+        let proven = new.proven.clone();
+        new = Record { proven, ..running::completed(&new, case.seconds(), case.set.replicas) };
     }
     new.at = case.seconds();
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
@@ -207,7 +208,7 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let starts = record.done && target.hash != record.target.hash;
     if starts || (running && drift_of(case).is_none()) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
-        let entry = match start::meet(desired, &record, &target) {
+        let entry = match start::meet(case, desired, &record, &target) {
             start::Meeting::Enter(entry) => entry,
             _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
         };

@@ -356,6 +356,8 @@ fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     }
     let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
     (new.done, new.exposed) = (true, None);
+    // It is what pods come back at from now on; proven it is not.
+    new.stable = Some(new.target.clone());
     case.say(Phase::Degraded, Reason::PromotedByScaleToZero)
         .message("somebody scaled the half-done rollout to zero, which makes its target the current revision for good")
         .with(case.advance(new, PARKED))

@@ -60,17 +60,17 @@ pub(super) fn has_failed(record: &Record, target: &Seen) -> bool {
 }
 
 /// Says how a new target meets the record (`rollout-rules`: a new commit while a rollout runs).
-pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting {
+pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: &Seen) -> Meeting {
     let is_stable = record.stable.as_ref().is_some_and(|stable| stable.same_pods(target));
     let proven = is_in_window(record, target, desired.plan.rollback_window);
     if has_failed(record, target) && !is_stable && !record.proven.contains(&target.hash) {
         return Meeting::Barred;
     }
+    if record.stable.is_none() || nothing_stands(case, record) {
+        return Meeting::Enter(Entry::Install);
+    }
     if record.done {
         return Meeting::Enter(if proven { Entry::Fast } else { Entry::Staged });
-    }
-    if record.stable.is_none() {
-        return Meeting::Enter(Entry::Install);
     }
     if is_stable {
         return Meeting::Enter(Entry::Back);
@@ -86,6 +86,18 @@ pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting
         OnNewRevision::Queue => Meeting::Queue,
         OnNewRevision::Block => Meeting::Block,
     }
+}
+
+/// Whether the revision that pods come back at was never seen Ready, and is not now.
+///
+/// It was made current at zero replicas, where nothing could verify it. Held below a partition its pods would come
+/// back broken each time, and the fix would wait for them for ever.
+fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
+    let (set, pods) = (case.set, &case.observed.pods);
+    let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
+    unproven
+        && set.replicas > 0
+        && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
 }
 
 /// The write that starts a rollout on a set that exists.

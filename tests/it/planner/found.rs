@@ -6,7 +6,7 @@ use phaseline::model::{
     Verb,
 };
 
-use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage};
+use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage, three};
 use super::s02_record::largest;
 
 #[test]
@@ -222,7 +222,8 @@ fn a_rollout_promoted_by_zero_and_taken_as_it_is_is_stable() {
     bench.ask(Verb::Retry);
     let decision = bench.decide();
     let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
-    assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("B"))));
+    assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("A"))));
+    assert!(record.failed.is_empty());
 }
 
 #[test]
@@ -371,4 +372,26 @@ fn no_pod_is_replaced_while_a_condemned_one_terminates() {
     let mut bench = broken_below();
     bench.pod(7, "B").terminating = true;
     assert_eq!(bench.line(), "- | Progressing WaitingReady | PodUpdated 4 web-B");
+}
+
+#[test]
+fn what_was_made_current_at_zero_replicas_and_never_became_ready_is_no_stable_revision() {
+    let mut bench = Bench::resting_with(0, three());
+    bench.tip("c2", "B");
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.proven.contains(&hash("B"))), (true, false));
+    // Scaled up it turns out to be broken; the fix is not held back by it.
+    let mut up = Bench::resting();
+    up.record = Record { generation: 3, rest: up.record.rest.clone(), ..(**record).clone() };
+    let set = up.set();
+    (set.template, set.current_revision, set.update_revision) = (hash("B"), "web-B".into(), "web-B".into());
+    for ordinal in 0..5 {
+        up.observed.pods.remove(&Ordinal(ordinal));
+    }
+    up.broken(0, "B", "CrashLoopBackOff");
+    up.tip("c3", "C");
+    assert_eq!(up.line(), "Start C of C p=0 replicas=5 Install | Progressing Starting | -");
+    up.pod(0, "B");
+    assert_eq!(up.line(), "Start C of C p=4 replicas=5 stage=0 | Progressing Starting | -");
 }
