@@ -224,6 +224,11 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let mut set = case.set.clone();
     // What somebody else put there goes, a restart that was rolled out stays.
     set.restarted_at.clone_from(&record.target.restart);
+    if let (true, Some(partition)) = (record.done, start::astray(case)) {
+        // Pods run what somebody else put there: they go back as on a revert, and only then it is at rest.
+        record = start::restarted(&record, record.target.clone(), case.seconds());
+        (record.mode, record.stage, record.partition) = (Mode::Back, Some(0), partition);
+    }
     let partition = partition_at(&record, desired.tip.replicas.unwrap_or(set.replicas));
     let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
     let decision = case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back");

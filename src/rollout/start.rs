@@ -158,6 +158,17 @@ fn way_back(case: &Case<'_>) -> Partition {
     left.map_or(record.partition, |left| left.min(record.partition))
 }
 
+/// The partition that takes back every pod which a foreign change of a set at rest has reached; none where it has
+/// reached none.
+pub(super) fn astray(case: &Case<'_>) -> Option<Partition> {
+    let (set, record) = (case.set, case.record);
+    let changed = set.template != record.live || set.restarted_at != record.target.restart;
+    if changed && set.current_revision == set.update_revision && set.observed_generation >= set.generation {
+        return Some(Partition(0));
+    }
+    gate::lowest(set, &case.observed.pods, |pod| pod.revision != set.current_revision)
+}
+
 /// The write that creates the set: no stages, parked from the beginning.
 pub(super) fn create(desired: &Desired, now: i64) -> Action {
     let target = tip(desired, "");

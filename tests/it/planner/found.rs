@@ -395,3 +395,27 @@ fn what_was_made_current_at_zero_replicas_and_never_became_ready_is_no_stable_re
     up.pod(0, "B");
     assert_eq!(up.line(), "Start C of C p=4 replicas=5 stage=0 | Progressing Starting | -");
 }
+
+/// A set at rest in which somebody put another template and let it roll.
+fn rolled_by_another(bend: impl FnOnce(&mut Bench)) -> Bench {
+    bent(Bench::resting(), |b| {
+        let set = b.set();
+        set.generation += 1;
+        set.observed_generation += 1;
+        set.template = hash("X");
+        set.update_revision = "web-X".into();
+        set.partition = Some(Partition(0));
+        b.ask(Verb::ResumeOverwrite);
+        bend(b);
+    })
+}
+
+#[test]
+fn an_overwrite_at_rest_takes_back_the_pods_that_a_foreign_change_has_reached() {
+    let mut bench = rolled_by_another(|b| b.pod(3, "X").restarts = 0);
+    assert_eq!(bench.line(), "Overwrite A of A p=3 replicas=5 stage=0 Back answered | Progressing Starting | -");
+    let mut bench = rolled_by_another(|b| b.set().current_revision = "web-X".into());
+    assert_eq!(bench.line(), "Overwrite A of A p=0 replicas=5 stage=0 Back answered | Progressing Starting | -");
+    let mut bench = rolled_by_another(|_| ());
+    assert_eq!(bench.line(), "Overwrite A of A p=parked replicas=5 done answered | Progressing Starting | -");
+}
