@@ -309,6 +309,12 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
         (new.at, new.generation) = (case.seconds(), set.generation);
         new.hold.clone_from(&record.hold);
+        if record.mode == Mode::Back {
+            // What goes back restarts everywhere, through the stages.
+            new.mode = Mode::Staged;
+            let exposed = stage::exposed(record.partition, set.replicas);
+            (new.stage, new.exposed) = stage::locate(&new.plan, set.replicas, exposed);
+        }
         if record.mode == Mode::Install {
             return say.with(case.advance(new, installed_at(case)));
         }

@@ -60,7 +60,11 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         set,
         pods: &case.observed.pods,
         partition: record.partition,
-        need: if record.mode == Mode::Install { set.replicas } else { standing.count },
+        need: match record.mode {
+            Mode::Install => set.replicas,
+            Mode::Back => stage::exposed(record.partition, set.replicas),
+            Mode::Staged | Mode::Full | Mode::Fast => standing.count,
+        },
         soak: match (record.mode, &standing.group) {
             (Mode::Staged, Some(group)) => group.soak,
             _ => 0,
@@ -110,7 +114,13 @@ fn judge(
     if let Some(failed) =
         record.failed.iter().find(|failed| failed.commit == record.target.commit && failed.hash == record.target.hash)
     {
-        return halted(case, failed);
+        let mut decision = halted(case, failed);
+        if behind == Behind::Blocking {
+            decision.waiting_on = Some(WaitingOn::NewRevisionDecision);
+            decision.message =
+                format!("{}; `phaseline resume {}` takes the newer commit", decision.message, case.name());
+        }
+        return decision;
     }
     // On a way back restarts are nobody's failure: stable may have had its own for years.
     let counted = verdict.restarts.filter(|_| matches!(record.mode, Mode::Staged | Mode::Full));
@@ -264,9 +274,11 @@ pub(super) fn completed(record: &Record, now: i64, replicas: u32) -> Record {
     new.exposed = None;
     new.promoted = false;
     new.at = now;
-    let hash = new.target.hash.clone();
-    new.proven.retain(|proven| *proven != hash);
-    new.proven.push(hash);
+    if replicas > 0 {
+        let hash = new.target.hash.clone();
+        new.proven.retain(|proven| *proven != hash);
+        new.proven.push(hash);
+    }
     // The stable one itself is in the list, beside those that a revert may go back to.
     let keep = usize::try_from(new.plan.rollback_window).unwrap_or(usize::MAX).saturating_add(1);
     let surplus = new.proven.len().saturating_sub(keep.min(Record::MAX_PROVEN));

@@ -419,3 +419,63 @@ fn an_overwrite_at_rest_takes_back_the_pods_that_a_foreign_change_has_reached() 
     let mut bench = rolled_by_another(|_| ());
     assert_eq!(bench.line(), "Overwrite A of A p=parked replicas=5 done answered | Progressing Starting | -");
 }
+
+#[test]
+fn an_install_at_zero_replicas_proves_nothing() {
+    let mut bench = Bench::resting_with(0, three());
+    (bench.record.mode, bench.record.done, bench.record.stable) = (Mode::Install, false, None);
+    bench.record.proven.clear();
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.proven.len()), (true, 0));
+}
+
+#[test]
+fn a_newer_commit_that_waits_for_a_person_behind_a_failure_is_spoken_of() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Block;
+    bench.broken(4, "B", "ImagePullBackOff");
+    bench.failed();
+    bench.tip("c3", "C");
+    assert_eq!(bench.line(), "- | Degraded ProgressDeadlineExceeded | NewRevisionDecision");
+    bench.ask(Verb::Resume);
+    assert_eq!(bench.line(), "Start C of C p=4 replicas=5 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn a_restart_asked_for_on_the_way_back_goes_through_the_stages() {
+    let mut bench = Bench::running(1);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A@monday".into());
+    (set.generation, set.observed_generation, set.restarted_at) = (4, 4, "monday".into());
+    assert_eq!(bench.line(), "Note stage=0 | Progressing Starting | -");
+}
+
+#[test]
+fn a_way_back_needs_the_pods_above_its_partition_and_no_others() {
+    let mut bench = Bench::running(3);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    // Over an upgrade stable has another name, and the set has shrunk since.
+    (set.template, set.update_revision, set.replicas) = (hash("A"), "web-A2".into(), 4);
+    bench.desired.tip.replicas = Some(4);
+    bench.observed.pods.remove(&Ordinal(4));
+    for ordinal in 2..4 {
+        bench.pod(ordinal, "A2");
+    }
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
+
+#[test]
+fn a_pod_made_in_the_second_of_the_start_was_not_broken_before() {
+    let mut bench = Bench::running(1);
+    let began = at(-1000);
+    let pod = bench.broken(0, "A", "");
+    (pod.created, pod.ready_since) = (began, Some(began));
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodReady 0");
+}

@@ -227,11 +227,14 @@ fn show(seed: u64, why: &str) -> String {
     let mut world = any_world(seed);
     world.tracing = true;
     live(&mut world);
-    let from = world.trace.len().saturating_sub(160);
+    let mut trace = world.trace.clone();
+    if trace.len() > 200 {
+        trace.splice(180..trace.len() - 12, ["  ...".to_owned()]);
+    }
     let head = world.git.commits[0].clone();
     format!(
         "PHASELINE_SEED={seed}: {why}\nfirst commit {head:?}\n{}\nset {:?}\nrecord {:?}\ntip {:?}",
-        world.trace[from..].join("\n"),
+        trace.join("\n"),
         world.cluster.set.as_ref().map(|set| (set.tpl, set.current, set.update, set.partition, set.replicas)),
         world.record(),
         world.git.tip(),

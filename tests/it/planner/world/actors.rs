@@ -81,6 +81,14 @@ impl World {
         self
     }
 
+    /// A person deletes the lowest broken pod.
+    fn delete_broken(&mut self) {
+        let broken = self.cluster.pods.values().find(|pod| !pod.ready && pod.gone_at.is_none());
+        if let Some(ordinal) = broken.map(|pod| pod.ordinal) {
+            self.kubectl_delete_pod(ordinal);
+        }
+    }
+
     /// A request of a person.
     pub(crate) fn ask(&mut self, verb: Verb) -> &mut Self {
         let id = format!("q{}", self.cluster.rv);
@@ -130,14 +138,16 @@ impl World {
                 self.commit(|commit| commit.plan = Plan { schedule: Schedule::ByHand(0), ..commit.plan.clone() });
                 return None;
             }
-            WaitingOn::PodUpdated { ordinal, .. } | WaitingOn::PodReady { ordinal, .. }
-                if reason == Reason::StuckPod || phase == Phase::Degraded =>
-            {
-                let mut at = ordinal.0;
-                if let Some(broken) = self.cluster.pods.values().find(|pod| !pod.ready && pod.gone_at.is_none()) {
-                    at = broken.ordinal;
-                }
-                self.kubectl_delete_pod(at);
+            WaitingOn::Correction if reason == Reason::NotAdoptable => {
+                // A rollout was given back half-done: a person ends it.
+                let tip = self.git.tip().template;
+                self.kubectl_set_image(tip);
+                self.kubectl_partition(0);
+                self.delete_broken();
+                return None;
+            }
+            _ if reason == Reason::StuckPod || phase == Phase::Degraded => {
+                self.delete_broken();
                 return None;
             }
             WaitingOn::Correction if reason == Reason::ClaimDeletion => {
