@@ -332,8 +332,9 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         new.digest.clone_from(&desired.plan_digest);
     }
     if set.replicas == 0 {
-        (new.done, new.stable) = (true, Some(new.target.clone()));
-        return say.with(case.advance(new, PARKED));
+        // As with a new template: nothing to stage, and not over before the controller has made it current.
+        new.mode = Mode::Install;
+        return say.with(case.advance(new, Partition(0)));
     }
     new.stage = Some(0);
     let partition = match new.plan.schedule {

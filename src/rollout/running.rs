@@ -45,7 +45,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     if let Some(partition) = left_behind(case) {
         return case
             .say(Phase::Progressing, Reason::WaitingReady)
-            .message("a pod below the partition runs what is being left: it goes back too")
+            .message("a pod below the partition would stay at what is being left: it is taken along")
             .with(case.advance(record.clone(), partition));
     }
     let followed = follow(record, set.replicas);
@@ -82,16 +82,21 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     decision
 }
 
-/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now.
+/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now;
+/// or of a first install that the controller would make at another revision.
 fn left_behind(case: &Case<'_>) -> Option<Partition> {
     let (set, record) = (case.set, case.record);
-    if record.mode != Mode::Back || record.hold.is_some() || set.observed_generation < set.generation {
+    if record.hold.is_some() || set.observed_generation < set.generation {
         return None;
     }
-    gate::lowest(set, &case.observed.pods, |pod| {
-        pod.revision != set.update_revision && pod.revision != set.current_revision
-    })
-    .filter(|left| *left < record.partition)
+    let left = match record.mode {
+        Mode::Back => gate::lowest(set, &case.observed.pods, |pod| {
+            pod.revision != set.update_revision && pod.revision != set.current_revision
+        }),
+        Mode::Install => (set.current_revision != set.update_revision).then_some(Partition(0)),
+        Mode::Staged | Mode::Full | Mode::Fast => None,
+    };
+    left.filter(|left| *left < record.partition)
 }
 
 /// Weighs gate, deadline, repair and pause.
@@ -141,7 +146,12 @@ fn judge(
             Repair::None | Repair::UnderWay => {}
         }
         if case.now >= deadline {
-            return fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
+            let failed = fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
+            // What is only reported may still come right by time alone.
+            return match answer.available_at {
+                Some(available) => failed.again(available),
+                None => failed,
+            };
         }
         if let Some(available) = answer.available_at {
             decision = decision.again(available);

@@ -95,9 +95,7 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
 fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
     let (set, pods) = (case.set, &case.observed.pods);
     let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
-    unproven
-        && set.replicas > 0
-        && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
+    unproven && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
 }
 
 /// The write that starts a rollout on a set that exists.
@@ -114,11 +112,9 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
         new.partition = Partition(replicas.saturating_sub(kept));
     };
     match entry {
-        _ if replicas == 0 && (record.done || entry == Entry::Install) => {
-            // No pod runs it, so there is nothing to stage: the controller makes it current by itself.
-            (new.done, new.partition) = (true, PARKED);
-            new.stable = Some(new.target.clone());
-        }
+        // At zero replicas there is nothing to stage: the controller makes it current by itself, and whoever scales
+        // up before that gets it all the same.
+        _ if replicas == 0 => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Install => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Back => {
             new.mode = Mode::Back;

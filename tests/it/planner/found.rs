@@ -380,6 +380,15 @@ fn what_was_made_current_at_zero_replicas_and_never_became_ready_is_no_stable_re
     bench.tip("c2", "B");
     let decision = bench.decide();
     let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.mode, record.partition), (false, Mode::Install, Partition(0)));
+    bench.record = Record { generation: 3, ..(**record).clone() };
+    let set = bench.set();
+    (set.template, set.partition, set.record) = (hash("B"), Some(Partition(0)), Default::default());
+    set.update_revision = "web-B".into();
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | ControllerPromotion");
+    bench.set().current_revision = "web-B".into();
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
     assert_eq!((record.done, record.proven.contains(&hash("B"))), (true, false));
     // Scaled up it turns out to be broken; the fix is not held back by it.
     let mut up = Bench::resting();
@@ -478,4 +487,50 @@ fn a_pod_made_in_the_second_of_the_start_was_not_broken_before() {
     let pod = bench.broken(0, "A", "");
     (pod.created, pod.ready_since) = (began, Some(began));
     assert_eq!(bench.line(), "- | Progressing WaitingReady | PodReady 0");
+}
+
+#[test]
+fn a_template_that_comes_with_the_scale_up_from_zero_is_not_staged_above_an_unproven_one() {
+    let mut bench = Bench::resting_with(0, three());
+    bench.record.proven.clear();
+    bench.tip("c2", "B");
+    bench.scale_commit(Some(5));
+    assert_eq!(bench.line(), "Start B of B p=0 replicas=5 Install | Progressing Starting | -");
+}
+
+#[test]
+fn an_adopted_set_without_a_ready_pod_is_proven_by_nothing() {
+    let mut bench = Bench::resting();
+    for ordinal in 0..5 {
+        bench.broken(ordinal, "A", "CrashLoopBackOff");
+    }
+    bench.ask(Verb::Adopt);
+    let decision = bench.decide_without_record();
+    let [Action::Adopt { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert!(record.proven.is_empty());
+}
+
+#[test]
+fn a_late_install_is_looked_at_again_when_its_pod_has_been_ready_for_long_enough() {
+    let mut bench = Bench::running(5);
+    (bench.record.mode, bench.record.stable, bench.record.stage) = (Mode::Install, None, None);
+    bench.record.plan.progress_deadline_seconds = 20;
+    bench.set().min_ready_seconds = 50;
+    bench.observed.progress = bench.decide().progress;
+    bench.observed.progress.at = Some(at(-900));
+    bench.pod_mut(4).ready_since = Some(at(-10));
+    bench.observed.progress.reached.insert(Ordinal(4), phaseline::model::Milestone::Ready);
+    bench.observed.progress.verified = 5;
+    let decision = bench.decide();
+    assert_eq!(line(&decision), "- | Degraded ProgressDeadlineExceeded | PodAvailable 4 at +41");
+    assert_eq!(decision.requeue, Some(at(41)));
+}
+
+#[test]
+fn a_first_install_that_would_be_made_at_another_revision_is_not_held_back() {
+    let mut bench = install_changed(|_| ());
+    bench.record.generation = 4;
+    bench.set().current_revision = "web-A".into();
+    bench.set().update_revision = "web-B".into();
+    assert_eq!(bench.line(), "Patch p=0 Install | Progressing WaitingReady | -");
 }

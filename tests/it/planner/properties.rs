@@ -228,8 +228,8 @@ fn show(seed: u64, why: &str) -> String {
     world.tracing = true;
     live(&mut world);
     let mut trace = world.trace.clone();
-    if trace.len() > 200 {
-        trace.splice(180..trace.len() - 12, ["  ...".to_owned()]);
+    if trace.len() > 140 {
+        trace.splice(120..trace.len() - 12, ["  ...".to_owned()]);
     }
     let head = world.git.commits[0].clone();
     format!(

@@ -83,7 +83,8 @@ impl World {
 
     /// A person deletes the lowest broken pod.
     fn delete_broken(&mut self) {
-        let broken = self.cluster.pods.values().find(|pod| !pod.ready && pod.gone_at.is_none());
+        let old = self.now - 40;
+        let broken = self.cluster.pods.values().find(|pod| !pod.ready && pod.gone_at.is_none() && pod.created < old);
         if let Some(ordinal) = broken.map(|pod| pod.ordinal) {
             self.kubectl_delete_pod(ordinal);
         }
@@ -128,6 +129,10 @@ impl World {
         let last = self.daemon.last.as_ref()?;
         let by_hand = is_by_hand(&self.git.tip().plan);
         let (phase, reason) = (last.phase, last.reason);
+        if self.record().is_some_and(|record| record.hold.is_some()) && reason != Reason::Drifted {
+            self.ask(Verb::Resume);
+            return Some(Verb::Resume);
+        }
         let verb = match last.waiting_on.as_ref()? {
             WaitingOn::Promotion => Verb::Promote,
             WaitingOn::Resume | WaitingOn::NewRevisionDecision => Verb::Resume,

@@ -49,6 +49,8 @@ pub(crate) struct Daemon {
     progress: Progress,
     /// The oldest view it may still see.
     pub(crate) floor: u64,
+    /// What it saw last.
+    pub(crate) view: Option<Rc<View>>,
     seen: Option<(u64, String)>,
     pub(crate) requeue: Option<i64>,
     refused: Option<(Reason, String, i64, String)>,
@@ -122,6 +124,7 @@ impl World {
             }
         }
         let view = self.views[(index - self.first_view) as usize].clone();
+        self.daemon.view = Some(view.clone());
         let generation = view.set.as_ref().map_or(0, |set| set.generation);
         if self.daemon.refused.as_ref().is_some_and(|(_, _, at, of)| *at != generation || *of != tip) {
             self.daemon.refused = None;

@@ -191,7 +191,9 @@ impl World {
             }
             self.monitor.log.push((record.rollout, set.partition));
         }
-        self.monitor.replicas = set.replicas;
+        if matches!(action, Action::Patch { partition: Some(_), .. } | Action::Apply { .. }) {
+            self.monitor.replicas = set.replicas;
+        }
     }
 
     /// I8: no claim is given up that nobody gave up.
@@ -239,7 +241,10 @@ impl World {
             // The same template: pods it exposes are those of its stage.
             share.min(kept.max(counts(&old.plan, replicas).into_iter().max().unwrap_or(0)))
         };
-        if touched > allowed && !(stable && !old.done) {
+        // Nothing stands that could be lost.
+        let fallen = new.mode == Mode::Install
+            && !self.cluster.pods.values().any(|pod| pod.ready && pod.gone_at.is_none() && pod.tpl == set.current);
+        if touched > allowed && !(stable && !old.done) && !fallen {
             self.wrong("I2", format!("{kind:?} of {id} touches {touched} pods, {allowed} are allowed"));
         }
         if kind == ApplyKind::Sync && changed {
@@ -341,12 +346,17 @@ impl World {
         let replicas = self.cluster.set.as_ref().map_or(0, |set| set.replicas);
         match &record.plan.schedule {
             _ if record.mode != Mode::Staged => 0,
-            Schedule::Stages(stages) => stages
-                .iter()
-                .filter(|stage| stage.size.count(replicas) == exposed)
-                .map(|stage| stage.min_ready_seconds)
-                .max()
-                .unwrap_or(0),
+            Schedule::Stages(stages) => {
+                // A stage that falls back behind one before it counts with that one.
+                let (mut most, mut soak) = (0, 0);
+                for stage in stages {
+                    most = most.max(stage.size.count(replicas));
+                    if most == exposed {
+                        soak = soak.max(stage.min_ready_seconds);
+                    }
+                }
+                soak
+            }
             Schedule::Ramp { min_ready_seconds, .. } => *min_ready_seconds,
             Schedule::ByHand(_) => 0,
         }
@@ -376,8 +386,14 @@ impl World {
         let (Some(set), Some(pod)) = (self.cluster.set.clone(), self.cluster.pods.get(&ordinal).copied()) else {
             return;
         };
+        // Pods have preconditions of their own: of the set the daemon knows what it saw.
+        let seen = self.daemon.view.clone().and_then(|view| view.set.clone()).unwrap_or_else(|| set.clone());
         let native = if index(&set, &pod).is_some_and(|at| at < set.partition) { set.current } else { set.update };
-        let other = self.cluster.pods.values().find(|other| other.gone_at.is_some()).map(|other| other.ordinal);
+        let other = self
+            .daemon
+            .view
+            .as_ref()
+            .and_then(|view| view.pods.values().find(|other| other.gone_at.is_some()).map(|other| other.ordinal));
         if pod.ready {
             self.wrong("I8", format!("web-{ordinal} is Ready and deleted"));
         }
@@ -387,7 +403,7 @@ impl World {
         if let Some(other) = other {
             self.wrong("I8", format!("web-{ordinal} is deleted while web-{other} terminates"));
         }
-        if set.observed != set.generation {
+        if seen.observed != seen.generation {
             self.wrong("I8", format!("web-{ordinal} is deleted before the controller has seen the last write"));
         }
         if !self.monitor.deleted.insert(pod.uid) {
