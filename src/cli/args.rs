@@ -86,6 +86,17 @@ pub(crate) enum LogFormat {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(commands::run::RunArgs),
+    Plan(commands::plan::PlanArgs),
+    Status(commands::status::StatusArgs),
+    History(commands::history::HistoryArgs),
+    Promote(commands::people::PromoteArgs),
+    Pause(commands::people::PauseArgs),
+    Resume(commands::people::ResumeArgs),
+    Retry(commands::people::RetryArgs),
+    Restart(commands::people::RestartArgs),
+    Adopt(commands::people::AdoptArgs),
+    Release(commands::people::ReleaseArgs),
     Install(commands::install::InstallArgs),
     Lint(commands::lint::LintArgs),
     Completion(commands::completion::CompletionArgs),
@@ -95,7 +106,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it runs until it is told to stop.
     pub(crate) fn is_daemon(&self) -> bool {
-        false
+        matches!(self, Self::Run(_))
     }
 }
 

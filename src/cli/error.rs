@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 
+use crate::cluster::{ConnectError, RequestError};
+use crate::git::GitError;
+
 /// What kind of thing went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -105,6 +108,28 @@ impl From<io::Error> for CliError {
             io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "the output is closed"),
             _ => Self::new(Kind::Io, format!("cannot write the output: {error}")),
         }
+    }
+}
+
+impl From<ConnectError> for CliError {
+    fn from(error: ConnectError) -> Self {
+        Self::of(Kind::Config, &error).hint(error.hint())
+    }
+}
+
+impl From<RequestError> for CliError {
+    fn from(error: RequestError) -> Self {
+        let message = match &error {
+            RequestError::Unreachable { server, source } => format!("cannot reach the cluster at {server}: {source}"),
+            _ => chain(&error),
+        };
+        Self::new(Kind::Cluster, message).hint(error.hint())
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        Self::of(Kind::Git, &error).hint(error.hint())
     }
 }
 
