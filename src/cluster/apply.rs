@@ -110,24 +110,27 @@ pub(crate) async fn write(
     }
 }
 
-/// The set now, and whether it is still the one an action is based on.
+/// The set now, if it is still the one that an action is based on.
 async fn read_base(
     cluster: &Cluster,
     workload: &WorkloadId,
     base: &(String, String),
 ) -> Result<(Value, LiveSet), Outcome> {
-    let failed = |error: RequestError| Outcome::Failed { message: error.words(), retry_after: None };
-    let Some(body) = fetch(cluster, &Call::get_set(workload)).await.map_err(failed)? else {
-        return Err(Outcome::Moved("the set is gone".into()));
-    };
-    let live = read::set(&body).map_err(failed)?;
-    if (&live.uid, &live.resource_version) != (&base.0, &base.1) {
-        return Err(Outcome::Moved("the set has changed since it was looked at".into()));
+    let (object, live) = read_live(cluster, workload).await?;
+    match (&live.uid, &live.resource_version) == (&base.0, &base.1) {
+        true => Ok((object, live)),
+        false => Err(Outcome::Moved("the set has changed since it was looked at".into())),
     }
-    match serde_json::from_slice(&body) {
-        Ok(object) => Ok((object, live)),
-        Err(error) => Err(Outcome::Failed { message: error.to_string(), retry_after: None }),
-    }
+}
+
+/// The set now, whole and cut down.
+async fn read_live(cluster: &Cluster, workload: &WorkloadId) -> Result<(Value, LiveSet), Outcome> {
+    let failed = |message: String| Outcome::Failed { message, retry_after: None };
+    let body = fetch(cluster, &Call::get_set(workload)).await.map_err(|error| failed(error.words()))?;
+    let body = body.ok_or_else(|| Outcome::Moved("the set is gone".into()))?;
+    let live = read::set(&body).map_err(|error| failed(error.words()))?;
+    let object = serde_json::from_slice(&body).map_err(|error| failed(error.to_string()))?;
+    Ok((object, live))
 }
 
 /// Whether a field manager is one of our own.

@@ -299,11 +299,11 @@ pub(crate) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
 }
 
-/// The words for an error of the credentials, without what a plug-in wrote: that may hold a token.
+/// The words for an error of the credentials, without what a plug-in was called with or wrote: a token may be in it.
 fn credentials(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
-        AuthError::AuthExecRun { cmd, out } => format!("the credential plug-in {cmd} failed with {}", out.status),
+        AuthError::AuthExecRun { cmd: _, out } => format!("the credential plug-in failed with {}", out.status),
         AuthError::AuthExecParse(_) => "the credential plug-in printed no ExecCredential".into(),
         AuthError::ParseTokenKey(_) => "the token cannot be read".into(),
         other => other.to_string(),
@@ -317,3 +317,64 @@ impl fmt::Display for Cause {
 }
 
 impl Error for Cause {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn with(kubeconfig: &str, context: Option<&str>) -> Result<Cluster, ConnectError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, kubeconfig).unwrap();
+        let user_agent = ConnectOptions::CLI_AGENT.to_owned();
+        let context = context.map(str::to_owned);
+        let options = ConnectOptions { kubeconfig: Some(path), context, user_agent, in_cluster: false };
+        Cluster::connect(&options).await
+    }
+
+    const GOOD: &str = "
+clusters: [{name: c, cluster: {server: 'https://user:secret@example.test:6443/k8s/'}}]
+users: [{name: u, user: {token: secret}}]
+contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: c, user: u, namespace: prod}}]
+current-context: a
+";
+
+    #[tokio::test]
+    async fn the_context_says_where() {
+        let cluster = with(GOOD, None).await.unwrap();
+        assert_eq!(
+            (cluster.default_namespace.as_str(), cluster.server.as_str()),
+            ("default", "https://example.test:6443/k8s")
+        );
+        assert_eq!(with(GOOD, Some("b")).await.unwrap().default_namespace, "prod");
+    }
+
+    #[tokio::test]
+    async fn every_trouble_has_a_name_and_a_way_out() {
+        let error = with(GOOD, Some("z")).await.unwrap_err();
+        assert_eq!(error.to_string(), "the kubeconfig has no context \"z\"");
+        assert_eq!(error.hint(), "use --context with one of: a, b");
+        assert!(matches!(with("{}", None).await.unwrap_err(), ConnectError::NoContext { .. }));
+        let proxy = GOOD.replace("cluster: {", "cluster: {proxy-url: 'http://me:secret@proxy.test:3128', ");
+        let error = with(&proxy, None).await.unwrap_err();
+        assert_eq!(error.to_string(), "the kubeconfig asks for the proxy proxy.test, which is not supported");
+        let missing = ConnectOptions { kubeconfig: Some("/nowhere/config".into()), ..ConnectOptions::default() };
+        let error = Cluster::connect(&missing).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot read the kubeconfig /nowhere/config");
+        assert!(error.source().is_some() && error.hint().contains("--kubeconfig"));
+    }
+
+    #[tokio::test]
+    async fn no_error_shows_a_secret() {
+        for kubeconfig in [
+            GOOD.replace("token: secret", "token: [secret"),
+            GOOD.replace("token: secret", "client-key-data: secret, client-certificate-data: secret"),
+            GOOD.replace("token: secret", "exec: {command: /bin/sh, args: ['-c', 'echo secret; exit 1'], apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
+            GOOD.replace("token: secret", "exec: {command: echo, args: [secret], apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}"),
+        ] {
+            let error = with(&kubeconfig, None).await.unwrap_err();
+            let words = format!("{} {error:?}", Cause::of(&error));
+            assert!(!words.contains("secret"), "{words}");
+        }
+    }
+}

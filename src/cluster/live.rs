@@ -30,6 +30,7 @@ fn fresh(name: &str) -> WorkloadId {
 
 fn record(partition: Partition) -> Record {
     Record {
+        began: 0,
         v: 1,
         epoch: 1,
         rollout: "r-1".into(),
@@ -332,7 +333,6 @@ async fn an_adoption_restarts_nothing_and_a_release_leaves_nothing() {
     let mut smaller = manifest(&id, "nginx:1");
     smaller["spec"]["template"]["metadata"].as_object_mut().unwrap().remove("annotations");
     smaller["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut().unwrap().pop();
-    let live = after.set.unwrap();
     let live = done(retried(&cluster, &id, |live| apply(ApplyKind::Start, smaller.clone(), PARKED, Some(live))).await);
     let object = raw(&cluster, &id).await;
     assert_eq!(object["spec"]["template"]["spec"]["containers"][0]["env"].as_array().unwrap().len(), 1);
@@ -356,13 +356,47 @@ async fn an_adoption_restarts_nothing_and_a_release_leaves_nothing() {
     assert!(!live.restarted_at.is_empty());
     println!("a stale restart: {:?}", read::restart(&cluster, &id, &settled, jiff::Timestamp::now()).await);
 
-    let live =
-        until(&cluster, &id, |o| o.set.as_ref().unwrap().observed_generation >= live.generation).await.set.unwrap();
     let release = |live: &LiveSet| Action::Release { partition: Some(Partition(0)), base: base(live) };
     let live = done(retried(&cluster, &id, release).await);
     show("released", &raw(&cluster, &id).await);
     assert_eq!((live.record, live.partition), (RecordState::Absent, Some(Partition(0))));
     assert!(!live.owners.iter().any(crate::model::FieldOwner::is_ours));
+}
+
+#[tokio::test]
+#[ignore = "needs a real API server"]
+async fn troubles_with_the_server_have_their_names() {
+    let good = std::fs::read_to_string(std::env::var_os("PHASELINE_TEST_KUBECONFIG").unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let port = good.split("127.0.0.1:").nth(1).unwrap().split('"').next().unwrap();
+    let token = good.split("token:").nth(1).unwrap().trim().split(['}', '\n']).next().unwrap();
+    for (name, broken, wanted) in [
+        ("refused", good.replace(port, "9"), "cannot reach https://127.0.0.1:9: "),
+        (
+            "untrusted",
+            good.replace("certificate-authority-data", "other"),
+            "no secure connection to https://127.0.0.1:",
+        ),
+        ("unknown", good.replace(token, "nobody"), "the server does not know us: Unauthorized"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, broken).unwrap();
+        let options = ConnectOptions { kubeconfig: Some(path), user_agent: "test".into(), ..ConnectOptions::default() };
+        let cluster = Cluster::connect(&options).await.unwrap();
+        let error = read::list(&cluster, None).await.unwrap_err();
+        println!("{} ({})", error.words(), error.hint());
+        assert!(error.words().starts_with(wanted), "{}", error.words());
+        let live = LiveSet { uid: "u".into(), ..nothing() };
+        let request =
+            Request { id: "q1".into(), verb: Verb::Pause, by: "me".into(), rollout: String::new(), stage: None };
+        let outcome = read::write_request(&cluster, &fresh("x"), &live, &request).await;
+        assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    }
+}
+
+/// A set with nothing in it.
+fn nothing() -> LiveSet {
+    read::set(br#"{"metadata":{"name":"x"}}"#).unwrap()
 }
 
 #[tokio::test]
@@ -377,7 +411,7 @@ async fn the_view_follows() {
     let live =
         done(execute(&cluster, &id, &apply(ApplyKind::Create, manifest(&id, "nginx:1"), Partition(0), None)).await);
     let began = Instant::now();
-    while !store.observed(&id).set.is_some() || !all_ready(&store.observed(&id)) {
+    while store.observed(&id).set.is_none() || !all_ready(&store.observed(&id)) {
         let event = tokio::time::timeout(Duration::from_secs(20), events.recv()).await.unwrap().unwrap();
         store.apply(event, Instant::now());
     }

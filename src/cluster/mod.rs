@@ -1,6 +1,6 @@
 //! The cluster: the only way in which the program sees and changes Kubernetes.
 //!
-//! Thin on purpose. Objects come in through [`watch`] (or, for one command, through [`read`]), are cut down to small
+//! Thin on purpose. Objects come in through [`watch()`] (or, for one command, through [`mod@read`]), are cut down to small
 //! records by `wire`, and are held by a [`Store`]; effects go out through [`execute`], each one once, each one with a
 //! precondition. Nothing here knows what a stage is.
 //!

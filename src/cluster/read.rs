@@ -97,7 +97,7 @@ pub async fn controller_revisions(
     let selector = wire::selector(&body).map_err(|error| unreadable("StatefulSet", &error))?.query();
     let call = Call::list("controllerrevisions", &workload.namespace).query("labelSelector", &selector);
     let (mut revisions, _) = list_pages(cluster, &call, |item| {
-        let (name, number, template, change_cause, owner) = wire::revision(item)?;
+        let (name, number, template, change_cause, owner) = wire::controller_revision(item)?;
         let wire::TemplateDigest { hash, restarted_at } = template;
         Ok((owner == uid).then_some(ControllerRevision { name, number, hash, restarted_at, change_cause }))
     })

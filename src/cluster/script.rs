@@ -96,7 +96,10 @@ impl Script {
             Answer::Refuse => Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into()),
             Answer::Reset => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()),
             Answer::Lines(lines, stays_open) => {
-                let lines = lines.into_iter().map(|line| Ok(Frame::data(Bytes::from(line + "\n"))));
+                // In pieces, as they come over a wire.
+                let text = Bytes::from(lines.into_iter().map(|line| line + "\n").collect::<String>());
+                let pieces = (0..text.len()).step_by(50_000).map(move |at| text.slice(at..text.len().min(at + 50_000)));
+                let lines = pieces.map(|piece| Ok(Frame::data(piece)));
                 let body = match stays_open {
                     true => {
                         StreamBody::new(stream::StreamExt::chain(stream::iter(lines), stream::pending())).boxed_unsync()

@@ -393,7 +393,10 @@ impl RequestError {
     /// Sorts what the client reports.
     pub(crate) fn of(cluster: &Cluster, error: &kube::Error) -> Self {
         use hyper_util::client::legacy;
-        let source = Cause::of(error);
+        let source = match error {
+            kube::Error::Service(inner) => Cause::of(inner.as_ref()),
+            other => Cause::of(other),
+        };
         if chain(error).any(|error| error.is::<kube::client::AuthError>()) {
             return Self::Credentials { source };
         }

@@ -196,3 +196,148 @@ fn is_older(version: &str, than: &str) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::wire;
+
+    fn id(name: &str) -> WorkloadId {
+        WorkloadId::new("prod", name)
+    }
+
+    fn set(name: &str, uid: &str, version: &str) -> (WorkloadId, LiveSet) {
+        let object = serde_json::json!({"metadata": {"name": name, "namespace": "prod", "uid": uid, "resourceVersion": version}});
+        wire::set(&object.to_string(), &mut wire::Templates::default()).unwrap()
+    }
+
+    fn pod(ordinal: u32, uid: &str, version: &str) -> (WorkloadId, Pod) {
+        let name = format!("web-{ordinal}");
+        let object = serde_json::json!({"metadata": {"name": name, "namespace": "prod", "uid": uid, "resourceVersion": version,
+            "labels": {"statefulset.kubernetes.io/pod-name": name}}});
+        wire::pod(&object.to_string()).unwrap().unwrap()
+    }
+
+    struct Scene {
+        store: Store,
+        now: Instant,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self { store: Store::new(&[]), now: Instant::now() }
+        }
+
+        fn say(&mut self, change: Change) -> Vec<String> {
+            let kind = match change {
+                Change::Pods { .. } | Change::Pod { .. } | Change::PodGone { .. } => Kind::Pods,
+                _ => Kind::StatefulSets,
+            };
+            let event = ClusterEvent { source: Source { kind, namespace: None }, change };
+            self.store.apply(event, self.now).into_iter().map(|id| id.name).collect()
+        }
+
+        fn sets(&mut self, sets: &[(&str, &str, &str)], version: &str) -> Vec<String> {
+            let sets = sets.iter().map(|(name, uid, version)| set(name, uid, version)).collect();
+            self.say(Change::Sets { sets, version: version.into() })
+        }
+
+        fn set(&mut self, name: &str, uid: &str, version: &str) -> Vec<String> {
+            let (workload, set) = set(name, uid, version);
+            self.say(Change::Set { workload, set: Box::new(set) })
+        }
+
+        fn gone(&mut self, name: &str, uid: &str, version: &str) -> Vec<String> {
+            self.say(Change::SetGone { workload: id(name), uid: uid.into(), version: version.into() })
+        }
+
+        fn held(&self, name: &str) -> Option<(String, String)> {
+            self.store.set_of(&id(name)).map(|set| (set.uid.clone(), set.resource_version.clone()))
+        }
+    }
+
+    fn held(uid: &str, version: &str) -> Option<(String, String)> {
+        Some((uid.into(), version.into()))
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let mut scene = Scene::new();
+        assert_eq!(scene.set("web", "u1", "10"), ["web"]);
+        assert!(scene.set("web", "u1", "9").is_empty());
+        assert!(scene.set("web", "u1", "10").is_empty());
+        assert_eq!(scene.set("web", "u1", "100"), ["web"], "versions are numbers");
+        assert_eq!(scene.set("web", "u1", "odd"), ["web"], "a version that is no number is taken as it comes");
+    }
+
+    #[test]
+    fn a_list_says_what_is_gone_and_nothing_more() {
+        let mut scene = Scene::new();
+        assert_eq!(scene.sets(&[("a", "1", "5"), ("b", "2", "6")], "10"), ["a", "b"]);
+        assert_eq!(scene.sets(&[("a", "1", "5"), ("c", "3", "12")], "20"), ["b", "c"]);
+        assert_eq!(scene.held("b"), None);
+        // A list from before our own write knows nothing of it.
+        scene.store.note_write(&id("d"), set("d", "4", "30").1);
+        scene.store.note_write(&id("a"), set("a", "1", "31").1);
+        assert_eq!(scene.sets(&[("a", "1", "5")], "25"), ["c"]);
+        assert_eq!((scene.held("a"), scene.held("d")), (held("1", "31"), held("4", "30")));
+    }
+
+    #[test]
+    fn a_new_uid_is_a_new_set() {
+        let mut scene = Scene::new();
+        scene.set("web", "u1", "10");
+        assert_eq!(scene.set("web", "u2", "20"), ["web"]);
+        assert!(scene.gone("web", "u1", "15").is_empty(), "the end of the old one is not that of the new one");
+        assert_eq!(scene.held("web"), held("u2", "20"));
+        assert_eq!(scene.gone("web", "u2", "21"), ["web"]);
+        assert_eq!(scene.held("web"), None);
+    }
+
+    #[test]
+    fn our_own_write_does_not_bring_a_deleted_set_back() {
+        let mut scene = Scene::new();
+        scene.set("web", "u1", "10");
+        scene.gone("web", "u1", "20");
+        scene.store.note_write(&id("web"), set("web", "u1", "15").1);
+        assert_eq!(scene.held("web"), None);
+        scene.store.note_write(&id("web"), set("web", "u2", "25").1);
+        assert_eq!(scene.held("web"), held("u2", "25"));
+    }
+
+    #[test]
+    fn pods_are_found_by_their_set() {
+        let mut scene = Scene::new();
+        let pods = vec![pod(0, "p0", "5"), pod(1, "p1", "6")];
+        assert_eq!(scene.say(Change::Pods { pods, version: "10".into() }), ["web"]);
+        let (workload, newer) = pod(1, "p1b", "12");
+        scene.say(Change::Pod { workload: workload.clone(), pod: Box::new(newer) });
+        let gone = |ordinal: u32, uid: &str, version: &str| Change::PodGone {
+            workload: id("web"),
+            ordinal: Ordinal(ordinal),
+            uid: uid.into(),
+            version: version.into(),
+        };
+        assert!(scene.say(gone(1, "p1", "11")).is_empty());
+        assert_eq!(scene.store.observed(&workload).pods.len(), 2);
+        assert_eq!(scene.say(gone(0, "p0", "13")), ["web"]);
+        assert_eq!(scene.say(Change::Pods { pods: Vec::new(), version: "20".into() }), ["web"]);
+        assert!(scene.store.workloads().is_empty());
+    }
+
+    #[test]
+    fn the_view_is_as_old_as_its_quietest_watch() {
+        let mut scene = Scene::new();
+        scene.sets(&[], "1");
+        assert_eq!(scene.store.view_age(scene.now), None, "pods were never listed");
+        scene.say(Change::Pods { pods: Vec::new(), version: "1".into() });
+        scene.now += Duration::from_secs(40);
+        scene.say(Change::Heard { version: "2".into() });
+        assert_eq!(scene.store.view_age(scene.now), Some(Duration::from_secs(40)));
+        scene.say(Change::Lost { error: "refused".into(), permanent: false });
+        assert_eq!(scene.store.lost().map(|(_, why)| why).collect::<Vec<_>>(), ["refused"]);
+        assert_eq!(scene.store.view_age(scene.now), Some(Duration::from_secs(40)));
+        scene.say(Change::Heard { version: String::new() });
+        assert_eq!(scene.store.lost().count(), 0);
+    }
+}

@@ -13,6 +13,8 @@ use super::wire::{self, Templates};
 use crate::model::{LiveSet, Ordinal, Pod, WorkloadId};
 
 mod lines;
+#[cfg(test)]
+mod tests;
 
 /// How many objects a page of a list has.
 const PAGE: &str = "500";

@@ -16,7 +16,9 @@ use super::sources::{Asked, SourceEvent, serve};
 use super::worker::{Grounds, Worker};
 use crate::cluster::{Cluster, ClusterEvent, Outcome, Store, execute, watch};
 use crate::git::Wakes;
-use crate::model::{Action, CommitId, Decision, Desired, Observed, Phase, RecordState, Version, Wanted, WorkloadId};
+use crate::model::{
+    Action, CommitId, Decision, Desired, LiveSet, Observed, Phase, RecordState, Version, Wanted, WorkloadId,
+};
 use crate::rollout::{decide, progress};
 
 /// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute.
@@ -25,6 +27,8 @@ const STALE_AFTER: Duration = Duration::from_secs(150);
 const REQUESTS_AT_ONCE: usize = 16;
 /// How long requests under way may take to end when the daemon is asked to.
 const GRACE: Duration = Duration::from_secs(20);
+/// When a full queue is tried again.
+const FULL_QUEUE: Duration = Duration::from_millis(20);
 /// Events waiting between a watch and the loop; a slow loop slows the watch down.
 const EVENT_BUFFER: usize = 1024;
 
@@ -60,6 +64,7 @@ struct Controller {
     view: Option<Arc<View>>,
     versions: BTreeMap<Asked, Option<Version>>,
     questions: Sender<Asked>,
+    pending: BTreeSet<Asked>,
     workers: BTreeMap<WorkloadId, Worker>,
     dirty: BTreeSet<WorkloadId>,
     timers: BTreeSet<(Instant, WorkloadId)>,
@@ -94,6 +99,7 @@ pub async fn run(
         view: None,
         versions: BTreeMap::new(),
         questions,
+        pending: BTreeSet::new(),
         workers: BTreeMap::new(),
         dirty: BTreeSet::new(),
         timers: BTreeSet::new(),
@@ -177,7 +183,9 @@ impl Controller {
             SourceEvent::Asked => self.asked = true,
             SourceEvent::Version { commit, workload, version } => {
                 self.dirty.insert(workload.clone());
-                self.versions.insert((commit, workload), version.map(|version| *version));
+                let key = (commit, workload);
+                self.pending.remove(&key);
+                self.versions.insert(key, version.map(|version| *version));
             }
         }
     }
@@ -246,7 +254,7 @@ impl Controller {
             }
             let worker = self.workers.entry(workload.clone()).or_default();
             // It is looked at again when its request comes back.
-            if worker.busy {
+            if worker.busy || self.waits_for_git(&workload) {
                 continue;
             }
             let looked = catch_unwind(AssertUnwindSafe(|| self.look(&workload, stale)));
@@ -299,21 +307,38 @@ impl Controller {
         (decide(&wanted, &observed, Timestamp::now()), grounds)
     }
 
-    /// The wish with the manifest in force beside it, where a newer template waits. Asks Git for it the first time.
+    /// The manifest that is in force where a newer template waits: what has to be asked of Git.
+    fn in_force(&self, desired: &Desired, set: Option<&LiveSet>) -> Option<Asked> {
+        let RecordState::Is(record, _) = &set?.record else { return None };
+        let same = record.target.hash == desired.tip.hash || record.target.commit == CommitId::default();
+        (!same).then(|| (record.target.commit.clone(), desired.workload.clone()))
+    }
+
+    /// Whether Git has to be asked first. Its answer marks the workload again.
+    fn waits_for_git(&mut self, workload: &WorkloadId) -> bool {
+        let wish = self.view.as_ref().and_then(|view| view.wishes.get(workload));
+        let desired = wish.and_then(|wish| wish.desired.as_ref());
+        let Some(key) = desired.and_then(|desired| self.in_force(desired, self.store.set_of(workload))) else {
+            return false;
+        };
+        if self.versions.contains_key(&key) {
+            return false;
+        }
+        if self.pending.contains(&key) {
+            return true;
+        }
+        if self.questions.try_send(key.clone()).is_ok() {
+            self.pending.insert(key);
+        } else {
+            self.wake_at(workload.clone(), Instant::now() + FULL_QUEUE);
+        }
+        true
+    }
+
+    /// The wish with the manifest in force beside it, where a newer template waits.
     fn with_target(&self, desired: &Desired, observed: &Observed) -> Option<Desired> {
-        let RecordState::Is(record, _) = &observed.set.as_ref()?.record else { return None };
-        if record.target.hash == desired.tip.hash || record.target.commit == CommitId::default() {
-            return None;
-        }
-        let key = (record.target.commit.clone(), desired.workload.clone());
-        match self.versions.get(&key) {
-            Some(version) => Some(Desired { target: Some(version.clone()?), ..desired.clone() }),
-            None => {
-                // A full queue is asked again at the next look.
-                let _full = self.questions.try_send(key);
-                None
-            }
-        }
+        let version = self.versions.get(&self.in_force(desired, observed.set.as_ref())?)?.clone()?;
+        Some(Desired { target: Some(version), ..desired.clone() })
     }
 
     /// Publishes a decision and sends its actions off.
@@ -346,7 +371,7 @@ impl Controller {
         }
         if self.tasks.len() >= REQUESTS_AT_ONCE {
             // One that ends makes room.
-            self.wake_at(workload, now + Duration::from_millis(20));
+            self.wake_at(workload, now + FULL_QUEUE);
             return;
         }
         worker.busy = true;

@@ -1,6 +1,6 @@
 //! Tells people what happens: a line when something changes, and one for every write.
 
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::cluster::Outcome;
 use crate::model::{Action, ApplyKind, Decision, Phase, Reason, StageView, WaitingOn, WorkloadId};
@@ -39,16 +39,29 @@ pub(super) fn say(workload: &WorkloadId, decision: &Decision, before: &mut Optio
         return;
     }
     let stage = said.stage.as_ref().map(stage_words).unwrap_or_default();
+    let headline = before.as_ref().is_none_or(|before| !same_headline(before, &said));
     let Said { phase, reason, waiting, culprit, message, .. } = &said;
     match phase {
         Phase::Degraded | Phase::Blocked => {
             warn!(%workload, %phase, %reason, stage, waiting, culprit, "{message}");
         }
-        Phase::Healthy | Phase::Progressing | Phase::Paused => {
+        Phase::Healthy | Phase::Progressing | Phase::Paused if headline => {
             info!(%workload, %phase, %reason, stage, waiting, culprit, "{message}");
+        }
+        Phase::Healthy | Phase::Progressing | Phase::Paused => {
+            debug!(%workload, %phase, %reason, stage, waiting, culprit, "{message}");
         }
     }
     *before = Some(said);
+}
+
+/// Whether only pods came one step further: that is for those who look closely.
+fn same_headline(before: &Said, now: &Said) -> bool {
+    let stage = |said: &Said| said.stage.as_ref().map(|stage| (stage.number, stage.partition));
+    before.phase == now.phase
+        && before.reason == now.reason
+        && before.message == now.message
+        && stage(before) == stage(now)
 }
 
 fn stage_words(stage: &StageView) -> String {

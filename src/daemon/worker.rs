@@ -11,7 +11,9 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// The longest one.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// The first wait after a write that came too late: the watch will tell what happened in a moment.
-const MOVED_BACKOFF: Duration = Duration::from_millis(100);
+const FIRST_MOVED: Duration = Duration::from_millis(50);
+/// The longest one: that others write to a set as well is no trouble, only bad luck.
+const LONGEST_MOVED: Duration = Duration::from_secs(2);
 
 /// What was decided on when the server refused something: the same is not sent again before one of these changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +78,7 @@ impl Worker {
             Outcome::Done(_) => {
                 (self.failures, self.not_before, self.refused) = (0, None, None);
             }
-            Outcome::Moved(_) => self.back_off(MOVED_BACKOFF, now),
+            Outcome::Moved(_) => self.back_off(FIRST_MOVED, LONGEST_MOVED, now),
             Outcome::Conflict { managers, fields } => {
                 let message = format!(
                     "{} owned by {}: `phaseline resume --overwrite` takes it, or let Git leave the field out",
@@ -89,7 +91,7 @@ impl Worker {
                 self.refused = Some((grounds, *reason, message.clone()));
             }
             Outcome::Failed { retry_after, .. } => {
-                self.back_off(FIRST_BACKOFF, now);
+                self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
                 if let Some(after) = retry_after {
                     self.not_before = self.not_before.max(Some(now + (*after).min(LONGEST_BACKOFF)));
                 }
@@ -99,11 +101,11 @@ impl Worker {
 
     /// Something panicked on its behalf.
     pub(super) fn broke(&mut self, now: Instant) {
-        self.back_off(LONGEST_BACKOFF, now);
+        self.back_off(LONGEST_BACKOFF, LONGEST_BACKOFF, now);
     }
 
-    fn back_off(&mut self, first: Duration, now: Instant) {
-        let wait = first.saturating_mul(2_u32.saturating_pow(self.failures.min(10))).min(LONGEST_BACKOFF);
+    fn back_off(&mut self, first: Duration, longest: Duration, now: Instant) {
+        let wait = first.saturating_mul(2_u32.saturating_pow(self.failures.min(10))).min(longest);
         self.failures = self.failures.saturating_add(1);
         // Between half and all of it, so that many workloads do not come back at once.
         let jitter = wait.mul_f64(0.5 + fastrand::f64() / 2.0);

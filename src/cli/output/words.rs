@@ -18,14 +18,12 @@ pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
         WaitingOn::Resume => "Resume",
         WaitingOn::Decision => "Decision",
         WaitingOn::DriftDecision => "DriftDecision",
-        WaitingOn::RunningRollout => "RunningRollout",
         WaitingOn::NewRevisionDecision => "NewRevisionDecision",
         WaitingOn::PartitionCommit => "PartitionCommit",
         WaitingOn::Adoption => "Adoption",
         WaitingOn::Correction => "Correction",
         WaitingOn::FreshView => "FreshView",
         WaitingOn::SetGone => "SetGone",
-        WaitingOn::SourceCommit => "SourceCommit",
     }
 }
 
@@ -86,12 +84,10 @@ pub(crate) fn ways_on(decision: &Decision, workload: &WorkloadId, flags: &str) -
             | WaitingOn::PodGone { .. }
             | WaitingOn::PodAvailable { .. }
             | WaitingOn::ControllerPromotion
-            | WaitingOn::RunningRollout
             | WaitingOn::PartitionCommit
             | WaitingOn::Correction
             | WaitingOn::FreshView
-            | WaitingOn::SetGone
-            | WaitingOn::SourceCommit,
+            | WaitingOn::SetGone,
         )
         | None => match decision.phase {
             Phase::Degraded => culprit.collect(),

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::patch::{json_patch, partition_step};
-use super::{Outcome, RECORD_PATH, has_annotation, is_ours, read_base, record_off, request_off, shows, step, write};
+use super::{
+    Outcome, RECORD_PATH, has_annotation, is_ours, read_base, read_live, record_off, request_off, shows, step, write,
+};
 use crate::cluster::connect::Cluster;
 use crate::model::{FieldOwner, LiveSet, Partition, Record, RecordState, WorkloadId};
 
@@ -97,21 +99,28 @@ pub(super) async fn release(
     // A partition that was written with it is ours again; so the traces of that go too.
     match &outcome {
         Outcome::Done(Some(live)) if live.owners.iter().any(FieldOwner::is_ours) => {
-            forget_us(cluster, workload, live).await.unwrap_or(outcome)
+            forget_us(cluster, workload, &live.uid).await.unwrap_or(outcome)
         }
         _ => outcome,
     }
 }
 
-/// Takes our entries off the managed fields, if the set is still as given. Where that does not work it is no harm: an
-/// entry of ours hinders only an apply that changes the same field without force.
-async fn forget_us(cluster: &Cluster, workload: &WorkloadId, live: &LiveSet) -> Option<Outcome> {
-    let base = (live.uid.clone(), live.resource_version.clone());
-    let (object, live) = read_base(cluster, workload, &base).await.ok()?;
-    let mut steps = conditions(&live);
-    steps.push(step::replace("/metadata/managedFields", without_ours(managed_fields(&object))?));
-    let outcome = write(cluster, workload, &json_patch(workload, steps), |_| true).await;
-    matches!(outcome, Outcome::Done(_)).then_some(outcome)
+/// Takes our entries off the managed fields of the same set, as it is by now: status writes come in between. Where that
+/// does not work it is no harm: an entry of ours hinders only an apply that changes the same field without force.
+async fn forget_us(cluster: &Cluster, workload: &WorkloadId, uid: &str) -> Option<Outcome> {
+    for _ in 0..3 {
+        let (object, live) = read_live(cluster, workload).await.ok()?;
+        if live.uid != uid {
+            return None;
+        }
+        let mut steps = conditions(&live);
+        steps.push(step::replace("/metadata/managedFields", without_ours(managed_fields(&object))?));
+        match write(cluster, workload, &json_patch(workload, steps), |_| false).await {
+            Outcome::Moved(_) => {}
+            outcome => return matches!(outcome, Outcome::Done(_)).then_some(outcome),
+        }
+    }
+    None
 }
 
 fn conditions(live: &LiveSet) -> Vec<Value> {

@@ -7,6 +7,8 @@
 mod owners;
 mod pod;
 mod set;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,9 +18,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use pod::pod;
-pub(crate) use set::{revision, selector, set};
+pub(crate) use set::{controller_revision, selector, set};
 
 use crate::model::{TemplateHash, WorkloadId};
+use crate::revision;
 
 /// A list, its items not yet decoded: one that cannot be read must not hide the others.
 #[derive(Deserialize)]
@@ -123,26 +126,8 @@ pub(crate) fn live_template(template: Option<&RawValue>) -> TemplateDigest {
     if let Some(template) = value.as_object_mut() {
         template.remove("$patch");
     }
-    digest(value)
-}
-
-/// Stands in for `revision::digest::template` until that is there.
-fn digest(mut template: Value) -> TemplateDigest {
-    use sha2::{Digest, Sha256};
-    let mut restarted_at = String::new();
-    if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut)
-        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
-    {
-        if let Some(Value::String(at)) = annotations.remove("kubectl.kubernetes.io/restartedAt") {
-            restarted_at = at;
-        }
-        if annotations.is_empty() {
-            metadata.remove("annotations");
-        }
-    }
-    let digest = Sha256::digest(template.to_string().as_bytes());
-    let hash = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
-    TemplateDigest { hash: TemplateHash(hash), restarted_at }
+    let digest = revision::digest::template(&value);
+    TemplateDigest { hash: digest.hash, restarted_at: digest.restarted_at.unwrap_or_default() }
 }
 
 /// A resourceVersion as a number; `None` where the server uses something else.

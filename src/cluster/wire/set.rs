@@ -221,7 +221,9 @@ pub(crate) fn selector(json: &[u8]) -> Result<Selector, serde_json::Error> {
 ///
 /// # Errors
 /// A field of a wrong type.
-pub(crate) fn revision(json: &str) -> Result<(String, i64, TemplateDigest, String, String), serde_json::Error> {
+pub(crate) fn controller_revision(
+    json: &str,
+) -> Result<(String, i64, TemplateDigest, String, String), serde_json::Error> {
     #[derive(Deserialize)]
     struct Revision<'a> {
         metadata: Meta,
