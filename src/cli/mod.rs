@@ -28,9 +28,10 @@ use error::CliError;
 
 /// The program from its arguments to its exit code.
 pub fn main() -> ExitCode {
-    let (stdout, stderr) = (io::stdout(), io::stderr());
+    // Not locked: the daemon's threads log to stderr while this one waits for them.
+    let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
     let terminal = stdout.is_terminal();
-    ExitCode::from(run(std::env::args_os(), &mut stdout.lock(), &mut stderr.lock(), terminal))
+    ExitCode::from(run(std::env::args_os(), &mut stdout, &mut stderr, terminal))
 }
 
 /// Runs one command line; the result is the exit code.

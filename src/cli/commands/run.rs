@@ -94,8 +94,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         let cluster = Cluster::connect(&options).await?;
         let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
         let namespaces = namespaces(args, global);
-        let only = (namespaces.len() == 1).then(|| namespaces.concat());
-        let scope = Scope { default_namespace: namespace, only };
+        let scope = Scope { default_namespace: namespace, only: namespaces.clone() };
         let source = Source::open(&config, scope)?;
         info!(repository = source.url(), "follows");
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));

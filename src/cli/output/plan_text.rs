@@ -8,7 +8,7 @@ use super::status::Revision;
 use super::table::table;
 use super::text;
 use crate::cli::foresee::Entry;
-use crate::model::{CommitId, TemplateHash};
+use crate::model::{CommitId, Phase, TemplateHash};
 
 /// Prints it all.
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
@@ -35,6 +35,9 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
 
 fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
     writeln!(out, "{}/{}: {}", item.namespace, item.name, headline(item))?;
+    if is_quiet(item) {
+        return Ok(());
+    }
     for problem in &item.problems {
         indented(out, &problem.to_string())?;
     }
@@ -77,6 +80,11 @@ fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is nothing to say beyond that nothing changes.
+fn is_quiet(item: &PlanItem) -> bool {
+    !item.changes && item.phase == Phase::Healthy && item.problems.is_empty() && item.warnings.is_empty()
 }
 
 fn headline(item: &PlanItem) -> &'static str {
