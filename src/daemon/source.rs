@@ -28,8 +28,8 @@ const MOST_TRIES_BACK: usize = 50;
 pub struct Scope {
     /// The namespace of manifests that state none.
     pub default_namespace: String,
-    /// The only namespace that may be touched; none: all of them.
-    pub only: Option<String>,
+    /// The only namespaces that may be touched; none given: all of them.
+    pub only: Vec<String>,
 }
 
 /// What one commit says about one workload.
@@ -224,8 +224,9 @@ impl Source {
         for (workload, problem) in problems {
             wishes.entry(workload).or_default().problem = Some(problem);
         }
-        if let Some(only) = &self.scope.only {
-            for (workload, wish) in wishes.iter_mut().filter(|(workload, _)| workload.namespace != *only) {
+        let only = &self.scope.only;
+        if !only.is_empty() {
+            for (workload, wish) in wishes.iter_mut().filter(|(workload, _)| !only.contains(&workload.namespace)) {
                 *wish = outside(workload, wish, only);
             }
         }
@@ -432,14 +433,16 @@ fn reading(bytes: &[u8], namespace: &str) -> Reading {
 }
 
 /// The wish of a workload that is not ours to touch.
-fn outside(workload: &WorkloadId, wish: &Wish, only: &str) -> Wish {
+fn outside(workload: &WorkloadId, wish: &Wish, only: &[String]) -> Wish {
     let file = wish
         .problem
         .as_ref()
         .and_then(|problem| problem.diagnostics.first())
         .map_or_else(|| format!("({workload})"), |diagnostic| diagnostic.file.clone());
-    let message =
-        format!("the manifest of {workload} is outside of the namespace {only}, which is all that may be touched");
+    let names = only.join(", ");
+    let place =
+        if only.len() == 1 { format!("namespace {names}, which is") } else { format!("namespaces {names}, which are") };
+    let message = format!("the manifest of {workload} is outside of the {place} all that may be touched");
     let diagnostic =
         Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
     Wish { desired: None, problem: Some(Problem { diagnostics: vec![diagnostic] }), warnings: Vec::new() }
