@@ -534,3 +534,25 @@ fn a_first_install_that_would_be_made_at_another_revision_is_not_held_back() {
     bench.set().update_revision = "web-B".into();
     assert_eq!(bench.line(), "Patch p=0 Install | Progressing WaitingReady | -");
 }
+
+#[test]
+fn a_conflict_of_a_scale_is_overwritten_while_a_newer_template_waits() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Queue;
+    bench.tip("c3", "C");
+    bench.scale_commit(Some(8));
+    bench.observed.refused = Some((Reason::Drifted, "conflict with \"hpa\"".into()));
+    bench.ask(Verb::ResumeOverwrite);
+    assert_eq!(bench.line(), "Overwrite B of B p=7 replicas=8 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn a_fix_does_not_queue_behind_an_install_that_never_ends() {
+    for on in [OnNewRevision::Queue, OnNewRevision::Block] {
+        let mut bench = Bench::running(5);
+        (bench.record.mode, bench.record.stage) = (Mode::Install, None);
+        bench.record.plan.on_new_revision = on;
+        bench.tip("c3", "C");
+        assert_eq!(bench.line(), "Start C of C p=0 replicas=5 stage=2 | Progressing Starting | -");
+    }
+}

@@ -161,7 +161,8 @@ fn event(world: &mut World, meddles: bool) {
             let partition = world.rng.u32(0..5);
             world.kubectl_partition(partition);
         }
-        24 => {
+        // What is broken and accepted is the person's own doing.
+        24 if world.cluster.set.as_ref().is_some_and(|set| GOOD.contains(&set.tpl.id)) => {
             world.ask(Verb::ResumeAccept);
         }
         25 => {
