@@ -556,3 +556,14 @@ fn a_fix_does_not_queue_behind_an_install_that_never_ends() {
         assert_eq!(bench.line(), "Start C of C p=0 replicas=5 stage=2 | Progressing Starting | -");
     }
 }
+
+#[test]
+fn under_parallel_a_broken_pod_below_the_partition_is_replaced() {
+    let mut bench = three_revisions();
+    bench.set().parallel = true;
+    bench.broken(2, "B", "CrashLoopBackOff");
+    assert_eq!(bench.line(), "DeletePod 2 | Progressing WaitingReady | PodReady 2 CrashLoopBackOff");
+    bench.pod(2, "B");
+    bench.broken(4, "B", "CrashLoopBackOff");
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodUpdated 4 web-B");
+}

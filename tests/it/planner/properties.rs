@@ -197,7 +197,11 @@ fn live(world: &mut World) {
         }
     }
     world.faults = Faults::default();
-    let good = *world.rng.choice(&GOOD).unwrap();
+    let mut good = *world.rng.choice(&GOOD).unwrap();
+    if world.monitor.meddled && world.record().is_some_and(|record| record.target.hash.0 == good.to_string()) {
+        // What was accepted counts as what Git asks for: only another template moves it.
+        good = if good == 'A' { 'G' } else { 'A' };
+    }
     let replicas = world.rng.u32(1..6);
     if world.cluster.set.as_ref().is_some_and(|set| set.replicas == 0) && world.git.tip().replicas.is_none() {
         world.autoscale(replicas);
