@@ -163,7 +163,7 @@ mod tests {
 
     fn info(rest: &[u8]) -> CommitInfo {
         let bytes = [TREE.as_bytes(), rest].concat();
-        Commit::parse(&bytes).unwrap().info(Oid::zero())
+        Commit::parse(&bytes).unwrap().info(Oid::ZERO_SHA1)
     }
 
     #[test]

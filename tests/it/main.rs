@@ -1,4 +1,15 @@
-//! Integration tests, in one binary.
+//! The integration tests: one binary, so that everything is linked once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests fail by panicking"
+)]
 
 mod controlplane;
+mod git;
+mod planner;
+mod source;
+mod support;
 mod tidy;

@@ -15,6 +15,7 @@ fn web() -> WorkloadId {
 
 fn record() -> Record {
     Record {
+        began: 0,
         v: 1,
         epoch: 2,
         rollout: "abc-2".into(),
