@@ -167,7 +167,7 @@ fn the_last_good_commit_stays_when_the_source_goes_away_and_across_a_restart() {
     assert_eq!(site.source.view().unwrap().commit.id, CommitId(first.clone()));
     let config =
         SourceConfig { url: site.repo.origin_url(), state_dir: site.repo.state_dir(), ..SourceConfig::default() };
-    let mut again = Source::open(&config, Scope { default_namespace: "default".into(), only: None }).unwrap();
+    let mut again = Source::open(&config, Scope { default_namespace: "default".into(), only: Vec::new() }).unwrap();
     again.refresh().unwrap_err();
     assert_eq!(again.view().unwrap().commit.id, CommitId(first.clone()));
     std::fs::rename(&away, site.repo.origin_path()).unwrap();
