@@ -4,7 +4,8 @@ use super::gate;
 use super::start;
 use super::view::say;
 use crate::model::{
-    Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Reason, Record, Seen, Verb, WaitingOn,
+    Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Pod, Reason, Record, Seen, Verb,
+    WaitingOn,
 };
 
 /// Looks at a set without a record.
@@ -47,7 +48,8 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         epoch: 1,
         rollout: format!("{}-1", live.hash.short()),
         target: live.clone(),
-        proven: vec![live.hash.clone()],
+        // What is not Ready anywhere is proven by nothing.
+        proven: if is_seen_ready(observed, set) { vec![live.hash.clone()] } else { Vec::new() },
         stable: Some(live),
         mode: Mode::Staged,
         plan: desired.plan.clone(),
@@ -72,6 +74,12 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         base: (set.uid.clone(), set.resource_version.clone()),
         clear_request: set.request.is_some(),
     })
+}
+
+/// Whether a pod of the live template is Ready, and stays.
+fn is_seen_ready(observed: &Observed, set: &LiveSet) -> bool {
+    let good = |pod: &Pod| pod.ready && !pod.terminating && pod.revision == set.update_revision;
+    gate::own_pods(set, &observed.pods).any(good)
 }
 
 fn required(observed: &Observed) -> Decision {

@@ -111,10 +111,8 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
             continue;
         };
         let at_target = pod.revision == set.update_revision;
-        if at_target {
-            if let (true, Some(since)) = (pod.ready, pod.ready_since) {
-                answer.latest_ready = answer.latest_ready.max(Some(since));
-            }
+        if let (true, true, Some(since)) = (at_target, pod.ready, pod.ready_since) {
+            answer.latest_ready = answer.latest_ready.max(Some(since));
         }
         if !pod.ready && !pod.terminating {
             blame.push((ordinal, trouble(pod)));
@@ -156,7 +154,8 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
 
 /// Whether a pod was already broken when the rollout began.
 fn was_broken_before(pod: &Pod, began: Timestamp) -> bool {
-    pod.created <= began && pod.ready_since.is_none_or(|since| since <= began)
+    // Strictly: in the second of the start itself the start may have made it.
+    pod.created < began && pod.ready_since.is_none_or(|since| since < began)
 }
 
 /// The pod to blame: one whose trouble has a name before one that is only not Ready, the highest ordinal first.
