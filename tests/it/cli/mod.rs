@@ -1,6 +1,6 @@
 //! The command line from outside: help texts, error texts, exit codes, what goes to which stream.
 
-#![allow(clippy::unwrap_used, reason = "tests may")]
-
+mod e2e;
 mod help;
+
 mod streams;
