@@ -77,7 +77,7 @@ impl Site {
     }
 
     fn push(&self, image: &str, message: &str) {
-        self.repo.write("web.yaml", &SET.replace("IMAGE", image));
+        self.repo.write("web.yaml", SET.replace("IMAGE", image));
         self.repo.write("rollout-plan.yaml", PLAN);
         self.repo.commit(message);
         self.repo.push();
