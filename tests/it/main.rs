@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod cli;
 mod controlplane;
 mod git;
 mod planner;
