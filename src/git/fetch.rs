@@ -10,7 +10,7 @@ use super::credentials::Offers;
 use super::error::GitError;
 use super::known_hosts::default_files;
 use super::lock::Lock;
-use super::mirror::{Mirror, beside, create, lock_path, remove};
+use super::mirror::{Mirror, TIP, beside, create, lock_path, remove};
 use super::pack;
 use super::transfer::{self, Downloaded, INCOMING, Job};
 use crate::model::CommitId;
@@ -114,7 +114,8 @@ impl Mirror {
         });
         let lately = self.renewed.is_some_and(|when| when.elapsed() < RENEW_EVERY);
         match result {
-            Err(GitError::RepositoryCorrupt { .. }) if !lately => {
+            // A malformed commit as the last good tip makes libgit2 refuse to go on from it; a new copy does not start there.
+            Err(GitError::RepositoryCorrupt { .. } | GitError::Unsupported { .. }) if !lately => {
                 *renewed = true;
                 self.renew()
             }
@@ -202,7 +203,7 @@ impl Mirror {
             }
             Err(error) => return Err(failed(error)),
         }
-        self.repo.reference_symbolic("HEAD", &name, true, "fetch").map_err(failed)?;
+        self.repo.reference_symbolic(TIP, &name, true, "fetch").map_err(failed)?;
         self.forget_others(&name).map_err(failed)?;
         self.remember_tags(&downloaded.tags).map_err(failed)
     }

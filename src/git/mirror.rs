@@ -26,12 +26,12 @@ const OPEN_WAIT: Duration = Duration::from_secs(30);
 const MAX_OBJECT_BYTES: usize = 16 << 20;
 /// Memory for trees that were read, in bytes: the walk reads each tree of a large repository once.
 const TREE_CACHE_BYTES: usize = 32 << 20;
-/// What `HEAD` names before the first fetch.
-const NOTHING: &str = "refs/phaseline/nothing-yet";
+/// Names the last good tip's reference. Not `HEAD`: Git wants that to name a branch.
+pub(crate) const TIP: &str = "refs/phaseline-tip";
 
 /// A mirror: the last good state of one branch, and all that leads to it.
 ///
-/// `HEAD` names the last good tip (`refs/phaseline/<branch>`). A fetch that fails, a branch that is deleted and
+/// `refs/phaseline-tip` names the last good tip (`refs/phaseline/<branch>`). A fetch that fails, a branch that is deleted and
 /// a repository that is emptied leave it where it is.
 pub struct Mirror {
     pub(crate) source: Source,
@@ -120,10 +120,10 @@ impl Mirror {
 
     /// The tip of the last fetch that succeeded, in this process or an earlier one.
     pub fn last_good(&self) -> Option<CommitId> {
-        let head = self.repo.find_reference("HEAD").and_then(|head| head.resolve());
-        match head {
-            Ok(head) => {
-                let tip = head.target()?;
+        let found = self.repo.find_reference(TIP).and_then(|tip| tip.resolve());
+        match found {
+            Ok(found) => {
+                let tip = found.target()?;
                 let readable = self.raw_commit(tip, |commit| commit.tree).and_then(|tree| self.tree(tree));
                 readable.is_ok().then(|| CommitId(tip.to_string()))
             }
@@ -303,7 +303,6 @@ pub(crate) fn create(dir: &Path) -> Result<Repository, GitError> {
     let mut config = repo.config().and_then(|config| config.open_level(git2::ConfigLevel::Local)).map_err(failed)?;
     // A redirect to another host is refused: libgit2 would take the credentials there.
     config.set_str("http.followRedirects", "false").map_err(failed)?;
-    repo.reference_symbolic("HEAD", NOTHING, true, "new mirror").map_err(failed)?;
     Repository::open_bare(dir).map_err(failed)
 }
 

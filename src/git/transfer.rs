@@ -4,6 +4,7 @@
 //! that holds no lock and sets no reference that counts: when it makes no progress it is told to stop, and if it hangs in a system call it
 //! is left behind. It can then do no more harm than add objects that nothing needs.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -226,7 +227,7 @@ fn transfer(
         None => connection.default_branch().ok().and_then(|name| Some(short_name(name.as_str().ok()?)?.to_owned())),
     };
     let Some(branch) = branch.filter(|branch| git2::Reference::is_valid_name(&format!("refs/heads/{branch}"))) else {
-        return Err(no_branch("HEAD".into(), branch_names(connection.list()?), source).into());
+        return Err(no_branch("HEAD".into(), connection.list()?, source).into());
     };
     let incoming = format!("{INCOMING}{}-{}/{branch}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
     let mut options = FetchOptions::new();
@@ -244,33 +245,30 @@ fn transfer(
         Err(error) => return Err(error.into()),
     };
     match tip {
-        Some(tip) => Ok(Downloaded { branch, tip, tags: tags(connection.list()?) }),
-        None => Err(no_branch(branch, branch_names(connection.list()?), source).into()),
+        Some(tip) => Ok(Downloaded { branch, tip, tags: tags(connection.list()?, source) }),
+        None => Err(no_branch(branch, connection.list()?, source).into()),
     }
 }
 
 /// There are references, but not the one that is wanted; without any branch the repository counts as empty.
-fn no_branch(branch: String, mut others: Vec<String>, source: &Source) -> GitError {
+fn no_branch(branch: String, heads: &[RemoteHead<'_>], source: &Source) -> GitError {
     let url = source.shown.clone();
-    if others.is_empty() {
-        return GitError::Empty { url };
-    }
-    others.truncate(NAMED_BRANCHES);
-    GitError::BranchMissing { url, branch, others }
+    let Some(names) = names(heads, source) else {
+        return GitError::BranchMissing { url, branch, others: Vec::new() };
+    };
+    let branches = names.iter().filter_map(|(name, _)| Some(clean(short_name(name)?, 100)));
+    let others: Vec<String> = branches.take(NAMED_BRANCHES).collect();
+    if others.is_empty() { GitError::Empty { url } } else { GitError::BranchMissing { url, branch, others } }
 }
 
 fn short_name(reference: &str) -> Option<&str> {
     reference.strip_prefix("refs/heads/")
 }
 
-fn branch_names(heads: &[RemoteHead<'_>]) -> Vec<String> {
-    names(heads).iter().filter_map(|(name, _)| Some(clean(short_name(name)?, 100))).collect()
-}
-
 /// Tags by their short names, with the commits they name, as far as that can be told without their objects.
-fn tags(heads: &[RemoteHead<'_>]) -> Vec<(String, Oid)> {
+fn tags(heads: &[RemoteHead<'_>], source: &Source) -> Vec<(String, Oid)> {
     let mut tags: Vec<(String, Oid)> = Vec::new();
-    for (name, id) in names(heads).into_iter().rev() {
+    for (name, id) in names(heads, source).unwrap_or_default().into_iter().rev() {
         // `name^{}` comes after `name` and is the commit that an annotated tag names; seen from the end it is first.
         let Some(name) = name.strip_prefix("refs/tags/") else { continue };
         let name = name.strip_suffix("^{}").unwrap_or(name);
@@ -285,17 +283,19 @@ fn tags(heads: &[RemoteHead<'_>]) -> Vec<(String, Oid)> {
 }
 
 /// The names of references, for people only: git2 panics where one is no UTF-8, and then there are none.
-fn names(heads: &[RemoteHead<'_>]) -> Vec<(String, Oid)> {
-    static ODD: AtomicBool = AtomicBool::new(false);
-    if ODD.load(Ordering::Relaxed) {
-        return Vec::new();
+fn names(heads: &[RemoteHead<'_>], source: &Source) -> Option<Vec<(String, Oid)>> {
+    static ODD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let odd = || ODD.lock().unwrap_or_else(PoisonError::into_inner);
+    if odd().contains(&source.shown) {
+        return None;
     }
     let read = || heads.iter().map(|head| (head.name().to_owned(), head.oid())).collect();
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        // Once is enough: the panic is reported each time.
-        ODD.store(true, Ordering::Relaxed);
-        Vec::new()
-    })
+    let names = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).ok();
+    if names.is_none() {
+        // Once is enough: the panic is written to the log each time.
+        odd().insert(source.shown.clone());
+    }
+    names
 }
 
 fn proxy<'a>() -> ProxyOptions<'a> {
@@ -331,16 +331,18 @@ fn explain(error: &git2::Error, source: &Source, offers: &Offers) -> GitError {
     if denied || error.code() == ErrorCode::Auth || says("Failed to authenticate SSH session") {
         return GitError::AuthFailed { url, tried: offers.tried(), cause };
     }
-    let unsupported = says("unsupported extension") || says("object format") || says("unknown object type");
+    // A commit without a proper author or date, which the transport for local paths insists on.
+    let malformed = says("failed to parse signature");
+    let unsupported =
+        malformed || says("unsupported extension") || says("object format") || says("unknown object type");
     let local = matches!(source.transport, Transport::Local(_));
     match (error.code(), error.class()) {
-        (ErrorCode::Owner, _) => GitError::NotOwner { url, cause },
+        // libgit2's local transport drops the code.
+        _ if error.code() == ErrorCode::Owner || says("not owned by current user") => GitError::NotOwner { url, cause },
         (ErrorCode::Certificate, _) | (_, ErrorClass::Ssl) => GitError::Tls { url, cause },
         _ if unsupported => GitError::Unsupported { url, cause },
         (_, ErrorClass::Http) if says("status code: 404") => GitError::NotARepository { url, cause },
-        (ErrorCode::NotFound, ErrorClass::Repository | ErrorClass::Os | ErrorClass::Filesystem) if local => {
-            GitError::NotARepository { url, cause }
-        }
+        _ if local && says("could not find repository") => GitError::NotARepository { url, cause },
         (_, ErrorClass::Odb | ErrorClass::Zlib | ErrorClass::Indexer | ErrorClass::Object | ErrorClass::Sha1)
         | (ErrorCode::HashsumMismatch, _) => GitError::RepositoryCorrupt { object: url, cause },
         _ => GitError::Unreachable { url, cause },

@@ -4,9 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use git2::{Repository, RepositoryOpenFlags};
+use notify::event::{EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -48,6 +50,8 @@ struct Watch {
     _watcher: RecommendedWatcher,
     folders: Vec<PathBuf>,
     identity: Vec<Option<(u64, u64)>>,
+    /// A folder was removed or renamed: what has its name now is not what is watched.
+    gone: Arc<AtomicBool>,
 }
 
 impl Wakes {
@@ -126,14 +130,20 @@ impl Watch {
         let repo = Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none)
             .map_err(|error| failed(Cause::from(&error)))?;
         // A work tree added by `git worktree` has its HEAD in one folder and its branches in another.
-        let (own, common) = (repo.path().to_owned(), repo.commondir().to_owned());
+        // Collected anew from their parts, so that they are spelled as in events: without a slash at the end.
+        let (own, common): (PathBuf, PathBuf) =
+            (repo.path().components().collect(), repo.commondir().components().collect());
         let heads = common.join("refs/heads");
         let mut folders = vec![own.clone(), common.clone(), heads.clone()];
         folders.dedup();
         let notify = notify.clone();
-        let wakes = Concerns { own, common };
+        let gone = Arc::new(AtomicBool::new(false));
+        let (told, watched, concerns) = (gone.clone(), folders.clone(), Concerns { own, common });
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.map_or(true, |event| wakes.concerns(&event)) {
+            if event.as_ref().is_ok_and(|event| takes_away(event, &watched)) {
+                told.store(true, Ordering::Relaxed);
+            }
+            if event.map_or(true, |event| concerns.concerns(&event)) {
                 notify.notify_one();
             }
         })
@@ -143,12 +153,19 @@ impl Watch {
             watcher.watch(folder, mode).map_err(|error| failed(Cause::new(&error.to_string())))?;
         }
         let identity = folders.iter().map(|folder| identity(folder)).collect();
-        Ok(Self { _watcher: watcher, folders, identity })
+        Ok(Self { _watcher: watcher, folders, identity, gone })
     }
 
     fn is_current(&self) -> bool {
-        self.folders.iter().zip(&self.identity).all(|(folder, seen)| seen.is_some() && identity(folder) == *seen)
+        let same = |(folder, seen): (&PathBuf, &Option<(u64, u64)>)| seen.is_some() && identity(folder) == *seen;
+        !self.gone.load(Ordering::Relaxed) && self.folders.iter().zip(&self.identity).all(same)
     }
+}
+
+/// Whether a watched folder is not there any more under its name.
+fn takes_away(event: &Event, watched: &[PathBuf]) -> bool {
+    let away = event.kind.is_remove() || matches!(event.kind, EventKind::Modify(ModifyKind::Name(_)));
+    away && event.paths.iter().any(|path| watched.contains(path))
 }
 
 /// What of a repository's folder tells that a branch may have moved.

@@ -8,4 +8,6 @@
 )]
 
 mod controlplane;
+mod git;
+mod support;
 mod tidy;

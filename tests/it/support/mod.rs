@@ -1,0 +1,4 @@
+//! What several tests stand on.
+
+pub(crate) mod http;
+pub(crate) mod repo;
