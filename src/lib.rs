@@ -42,6 +42,7 @@
 //! anything but a pod that an earlier revision left broken, no write to a claim. No status count is ever a gate: pods
 //! are counted. No decision reads a clock, Git or the cluster: what it needs to know is an argument.
 
+pub mod cli;
 pub mod cluster;
 pub mod daemon;
 pub mod git;

@@ -159,8 +159,6 @@ pub enum WaitingOn {
     Decision,
     /// Somebody to decide about a drift.
     DriftDecision,
-    /// The running rollout to end, before a newer commit is taken.
-    RunningRollout,
     /// Somebody to let a newer commit in.
     NewRevisionDecision,
     /// A commit that lowers the partition in the manifest.
@@ -173,8 +171,6 @@ pub enum WaitingOn {
     FreshView,
     /// The set to be gone.
     SetGone,
-    /// The repository to have the commit in force again.
-    SourceCommit,
 }
 
 /// Why a manifest is applied.

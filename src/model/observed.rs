@@ -69,6 +69,8 @@ impl Request {
     pub const ANNOTATION: &'static str = "phaseline.dev/request";
     /// The most bytes it may have.
     pub const MAX_BYTES: usize = 512;
+    /// The most bytes of its id: it is repeated in the record.
+    pub const MAX_ID_BYTES: usize = 64;
 }
 
 /// Who owns a part of the set that matters to us, from `metadata.managedFields`.
@@ -240,6 +242,8 @@ pub struct Progress {
     pub verified: u32,
     /// When that last grew; none before the first look.
     pub at: Option<Timestamp>,
+    /// Restarts that a pod had when the stage began, by its uid; a pod made since has none.
+    pub restarts: BTreeMap<String, u32>,
     /// Pods that were deleted as broken: how often, by ordinal and revision.
     pub repairs: BTreeMap<(Ordinal, String), u32>,
     /// The uid of the pod deleted last.

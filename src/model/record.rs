@@ -154,17 +154,40 @@ impl Record {
     /// How many proven revisions are remembered, whatever the plan says.
     pub const MAX_PROVEN: usize = 10;
 
-    /// The annotation's value. The oldest failures are left out where it would become too long.
+    /// The annotation's value. What can best be spared is left out where it would become too long.
     pub fn encode(&self) -> String {
         let mut record = self.clone();
         loop {
             // Serialising plain data with string keys into a string has no way to fail.
             let text = serde_json::to_string(&record).unwrap_or_default();
-            if text.len() <= Self::MAX_BYTES || record.failed.is_empty() {
+            if text.len() <= Self::MAX_BYTES || !record.shed() {
                 return text;
             }
-            record.failed.remove(0);
         }
+    }
+
+    /// Leaves out what can best be spared: old failures, old proven revisions, then words. Never the failure in
+    /// force, without which a halted rollout would go on. False when nothing is left to spare.
+    fn shed(&mut self) -> bool {
+        /// A name that is still a name.
+        const SHORT: usize = 12;
+        let old = |failed: &Failed| failed.commit != self.target.commit || failed.hash != self.target.hash;
+        if let Some(at) = self.failed.iter().position(old) {
+            self.failed.remove(at);
+        } else if self.proven.len() > 3 {
+            self.proven.remove(0);
+        } else if let Some(answer) = self.req.as_mut().filter(|answer| answer.refused.len() > SHORT) {
+            "refused".clone_into(&mut answer.refused);
+        } else if let Some(failed) = self.failed.iter_mut().find(|failed| !failed.culprit.is_empty()) {
+            failed.culprit.clear();
+        } else if let Some(hold) = self.hold.as_mut().filter(|hold| hold.by.chars().count() > SHORT) {
+            hold.by = hold.by.chars().take(SHORT).collect();
+        } else if self.proven.len() > 1 {
+            self.proven.remove(0);
+        } else {
+            return false;
+        }
+        true
     }
 
     /// Reads the annotation's value.

@@ -10,18 +10,20 @@ use crate::model::{
 /// Looks at a set without a record.
 pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet, now: i64) -> Decision {
     let name = &observed.workload.name;
-    let request = match &set.request {
-        Some(Ok(request)) => Some(request),
-        Some(Err(_)) | None => None,
-    };
-    let asked = request.is_some_and(|request| request.verb == Verb::Adopt);
-    if let (Some(request), false) = (request, asked) {
-        return required(observed).with(Action::DropRequest {
+    let drop_request = |why: String| {
+        required(observed).with(Action::DropRequest {
             uid: set.uid.clone(),
             resource_version: set.resource_version.clone(),
-            why: format!("{:?} is asked of a set that is not ours", request.verb),
-        });
-    }
+            why,
+        })
+    };
+    let request = match &set.request {
+        Some(Ok(request)) if request.verb == Verb::Adopt => Some(request),
+        Some(Ok(request)) => return drop_request(format!("{:?} is asked of a set that is not ours", request.verb)),
+        Some(Err(why)) => return drop_request(format!("it cannot be read: {why}")),
+        None => None,
+    };
+    let asked = request.is_some();
     let Some(desired) = desired else {
         return required(observed).message("the set is not managed by phaseline, or Git was not asked");
     };

@@ -134,6 +134,10 @@ fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
 /// Compares what Git asks for with what is in force.
 fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     let (set, record) = (case.set, case.record);
+    if running::is_scaled_to_zero(case) {
+        // Before a newer commit takes over: what the controller has made current is on the record first.
+        return go_on(case, behind);
+    }
     let target = start::tip(desired, &set.restarted_at);
     let same = target.same_pods(&record.target);
     let sync_due = desired.tip.rest != record.rest;
@@ -212,7 +216,7 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
             set.current_revision
         ));
     }
-    let action = start::begin(desired, set, case.record, entry, case.seconds());
+    let action = start::begin(case, desired, case.record, entry);
     let words = match entry {
         Entry::Back => "the commit goes back to the stable revision: exposed pods go back, nothing more is exposed",
         Entry::Fast => "the commit goes back to a proven revision: pauses and soaks are skipped",
@@ -252,7 +256,7 @@ pub(super) fn with_handover(case: &Case<'_>, desired: &Desired, action: Action, 
 }
 
 /// What is not carried out, whoever asks.
-fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
+pub(super) fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
     let (set, record) = (case.set, case.record);
     if tip.replicas == Some(0) && set.replicas > 0 && !record.done && record.mode != Mode::Install {
         return Some(case.say(Phase::Blocked, Reason::ScaleToZero).waiting(WaitingOn::Correction).message(

@@ -31,7 +31,6 @@ pub fn waiting(waiting: &WaitingOn, set: &str, now: Timestamp) -> String {
         WaitingOn::DriftDecision => {
             format!("for `phaseline resume {set} --overwrite` or `--accept`, or `phaseline release {set}`")
         }
-        WaitingOn::RunningRollout => "for the running rollout to end".into(),
         WaitingOn::NewRevisionDecision => {
             format!("for `phaseline resume {set}` (takes the new commit) or `phaseline promote {set}`")
         }
@@ -40,7 +39,6 @@ pub fn waiting(waiting: &WaitingOn, set: &str, now: Timestamp) -> String {
         WaitingOn::Correction => "for somebody to put it right".into(),
         WaitingOn::FreshView => "for news from the cluster".into(),
         WaitingOn::SetGone => "for the set to be gone".into(),
-        WaitingOn::SourceCommit => "for the repository to have the commit in force again".into(),
     }
 }
 

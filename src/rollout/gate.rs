@@ -34,8 +34,6 @@ pub struct Answer {
     pub culprit: Option<(Ordinal, String)>,
     /// The latest Ready transition among the pods that run the target.
     pub latest_ready: Option<Timestamp>,
-    /// The most restarts of one pod that runs the target, and which.
-    pub restarts: Option<(Ordinal, u32)>,
     /// When the last of the Ready pods will have been Ready for long enough, if some are not yet.
     pub available_at: Option<Timestamp>,
 }
@@ -62,6 +60,13 @@ pub fn ordinals(set: &LiveSet) -> impl DoubleEndedIterator<Item = Ordinal> {
     (set.start..set.start.saturating_add(set.replicas)).map(Ordinal)
 }
 
+/// The highest partition that has every pod of a kind at or above it; none without such a pod.
+pub fn lowest(set: &LiveSet, pods: &BTreeMap<Ordinal, Pod>, is: impl Fn(&Pod) -> bool) -> Option<Partition> {
+    let within = |pod: &&Pod| pod.ordinal.0 >= set.start && pod.ordinal.0 - set.start < set.replicas;
+    let found = own_pods(set, pods).filter(within).filter(|pod| !pod.terminating).find(|pod| is(pod));
+    found.map(|pod| Partition(pod.ordinal.0 - set.start))
+}
+
 /// Whether an ordinal is at or above a partition.
 pub fn is_exposed(set: &LiveSet, partition: Partition, ordinal: Ordinal) -> bool {
     ordinal.0.saturating_sub(set.start) >= partition.0
@@ -81,8 +86,7 @@ pub fn trouble(pod: &Pod) -> String {
 /// Looks at every pod of the set.
 pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
     let Question { set, pods, partition, need, soak, began } = question;
-    let mut answer =
-        Answer { verified: 0, waiting_on: None, culprit: None, latest_ready: None, restarts: None, available_at: None };
+    let mut answer = Answer { verified: 0, waiting_on: None, culprit: None, latest_ready: None, available_at: None };
     if set.observed_generation < set.generation {
         answer.waiting_on = Some(WaitingOn::ObservedGeneration { generation: set.generation });
         return answer;
@@ -108,9 +112,6 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
         };
         let at_target = pod.revision == set.update_revision;
         if at_target {
-            if answer.restarts.is_none_or(|(_, most)| pod.restarts > most) {
-                answer.restarts = Some((ordinal, pod.restarts));
-            }
             if let (true, Some(since)) = (pod.ready, pod.ready_since) {
                 answer.latest_ready = answer.latest_ready.max(Some(since));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::gate::{self, Question};
+use super::gate::{self, Answer, Question};
 use crate::model::{Milestone, Ordinal, Pod, Progress, Record};
 
 /// What the deadline says.
@@ -14,14 +14,18 @@ pub struct Verdict {
     pub progress: Progress,
     /// When the deadline passes, if nothing moves.
     pub deadline: Timestamp,
+    /// The most restarts of one of the stage's pods since the stage began (or was tried again), and which pod.
+    pub restarts: Option<(Ordinal, u32)>,
 }
 
 /// Brings the memory up to date.
 ///
 /// Progress is a new maximum of verified pods, or a pod of the stage that gets further than it ever was: created,
 /// scheduled, started, Ready for the first time. A pod that goes up and down is none. A pod that is Ready has its
-/// soak on top of the deadline, once.
-pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timestamp, before: &Progress) -> Verdict {
+/// soak on top of the deadline, once. While the gate is passed the deadline does not run: a stage may pause for days,
+/// and a pod that is evicted then has as long as any other.
+pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Timestamp, before: &Progress) -> Verdict {
+    let verified = answer.verified;
     let key = format!("{}/{:?}/{:?}/{}", record.rollout, record.stage, record.exposed, record.at);
     let fresh = before.key != key;
     let mut progress = if fresh {
@@ -30,6 +34,10 @@ pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timesta
             reached: BTreeMap::new(),
             verified: 0,
             at: None,
+            restarts: stage_pods(question)
+                .filter(|pod| pod.created.as_second() < record.at)
+                .map(|pod| (pod.uid.clone(), pod.restarts))
+                .collect(),
             repairs: before.repairs.clone(),
             repairing: before.repairing.clone(),
         }
@@ -55,8 +63,33 @@ pub fn look(record: &Record, question: Question<'_>, verified: u32, now: Timesta
             at = at.max(now);
         }
     }
+    let set = question.set;
+    let all = gate::own_pods(set, question.pods).all(|pod| pod.revision == set.update_revision);
+    let unpromoted = all && set.current_revision != set.update_revision;
+    let passed = answer.waiting_on.is_none() && !unpromoted;
+    let away = fresh.then(|| away_since(question, now)).flatten();
+    if let Some(since) = if passed { Some(now) } else { away } {
+        at = at.max(since.min(now));
+    }
     progress.at = Some(at);
-    Verdict { progress, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+    let restarts = stage_pods(question)
+        .map(|pod| {
+            (pod.ordinal, pod.restarts.saturating_sub(progress.restarts.get(&pod.uid).copied().unwrap_or_default()))
+        })
+        .max_by_key(|(_, restarts)| *restarts);
+    Verdict { progress, restarts, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+}
+
+/// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now.
+fn away_since(question: Question<'_>, now: Timestamp) -> Option<Timestamp> {
+    gate::ordinals(question.set)
+        .filter_map(|ordinal| match question.pods.get(&ordinal).filter(|pod| pod.owner == question.set.uid) {
+            Some(pod) if pod.terminating => Some(now),
+            Some(pod) if pod.ready => None,
+            Some(pod) => Some(pod.ready_since.unwrap_or(pod.created).max(pod.created)),
+            None => Some(now),
+        })
+        .max()
 }
 
 /// The pods that count: those that run the target and are exposed.

@@ -6,8 +6,8 @@ use super::start::{self, has_failed};
 use super::view::Case;
 use super::{decide, drift};
 use crate::model::{
-    Action, ApplyKind, Decision, Hold, Mode, PARKED, Phase, Reason, Record, Request, Schedule, Verb, WaitingOn,
-    record::Answer,
+    Action, ApplyKind, Decision, Hold, Mode, PARKED, Partition, Phase, Reason, Record, Request, Schedule, Verb,
+    WaitingOn, record::Answer,
 };
 
 /// Looks at the set's request. None: there is none, or it has been answered.
@@ -20,6 +20,9 @@ pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
     };
     if case.record.req.as_ref().is_some_and(|answer| answer.id == request.id) {
         return None;
+    }
+    if request.id.is_empty() || request.id.len() > Request::MAX_ID_BYTES || request.id.chars().any(char::is_control) {
+        return Some(drop_request(case, "its id is empty, too long, or has control characters".into()));
     }
     Some(match carry_out(case, request, behind) {
         Ok(decision) => decision,
@@ -47,7 +50,7 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decis
     match request.verb {
         Verb::Pause if record.hold.is_some() => Err("it is paused already".into()),
         Verb::Pause => {
-            let new = Record { hold: Some(Hold { by: request.by.clone() }), ..answered(record, request) };
+            let new = Record { hold: Some(Hold { by: name_of(&request.by) }), ..answered(record, request) };
             Ok(case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).with(case.note(new)))
         }
         Verb::Resume => resume(case, request, behind),
@@ -72,12 +75,23 @@ fn answered(record: &Record, request: &Request) -> Record {
 fn refuse(case: &Case<'_>, request: &Request, why: String) -> Decision {
     let new = Record {
         // Bounded, since the record is.
-        req: Some(Answer { id: request.id.clone(), refused: why.chars().take(160).collect() }),
+        req: Some(Answer { id: request.id.clone(), refused: clean(&why, 160) }),
         ..case.record.clone()
     };
     case.say(Phase::Progressing, Reason::Starting)
         .message(format!("a request of {} is refused: {why}", request.by))
         .with(case.note(new))
+}
+
+/// A person's name as the record keeps it: bounded, since the record is, and never empty.
+fn name_of(by: &str) -> String {
+    let name = clean(by, 40);
+    if name.is_empty() { "somebody".into() } else { name }
+}
+
+/// Text without what JSON would have to escape at length, cut.
+fn clean(text: &str, most: usize) -> String {
+    text.chars().filter(|char| !char.is_control()).take(most).collect()
 }
 
 fn drop_request(case: &Case<'_>, why: String) -> Decision {
@@ -98,8 +112,11 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
     let (Behind::Blocking, Some(desired)) = (behind, case.desired) else {
         return Err("nothing is paused".into());
     };
+    if let Some(decision) = decide::forbidden(case, &desired.tip) {
+        return Err(decision.message);
+    }
     let record = Record { req: new.req, ..case.record.clone() };
-    let action = start::begin(desired, case.set, &record, start::Entry::Continue, case.seconds());
+    let action = start::begin(case, desired, &record, start::Entry::Continue);
     Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)))
 }
 
@@ -150,6 +167,10 @@ fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if new.failed.len() == before {
         return Err("nothing has failed".into());
     }
+    if new.done && has_failed(case.record, &case.record.target) {
+        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed.
+        new = running::completed(&new, case.seconds(), case.set.replicas);
+    }
     new.at = case.seconds();
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
 }
@@ -175,7 +196,12 @@ fn replan(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
 /// Puts Git's state back over a drift.
 fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let desired = case.desired.ok_or("Git was not asked")?;
-    let record = answered(case.record, request);
+    let mut record = answered(case.record, request);
+    // What passed while nobody decided is not held against the stage.
+    record.at = case.seconds();
+    if let Some(decision) = decide::forbidden(case, &desired.tip) {
+        return Err(decision.message);
+    }
     let target = start::tip(desired, &case.record.target.restart);
     let running = !record.done && target.hash != record.target.hash;
     let starts = record.done && target.hash != record.target.hash;
@@ -185,22 +211,22 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
             start::Meeting::Enter(entry) => entry,
             _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
         };
-        let Action::Apply { manifest, partition, record, base, .. } =
-            start::begin(desired, case.set, &record, entry, case.seconds())
+        let Action::Apply { manifest, partition, record, base, .. } = start::begin(case, desired, &record, entry)
         else {
             return Err("it cannot be carried out now".into());
         };
         let action = Action::Apply { kind: ApplyKind::Overwrite, manifest, partition, record, base };
-        return Ok(case.say(Phase::Progressing, Reason::Starting).with(action));
+        return Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)));
     }
     let template_of = if target.hash == record.target.hash { Some(&desired.tip) } else { desired.target.as_ref() };
     let template_of = template_of.ok_or("Git has the commit in force no more; `resume --accept` or push a new one")?;
     let mut set = case.set.clone();
     // What somebody else put there goes, a restart that was rolled out stays.
     set.restarted_at.clone_from(&record.target.restart);
-    let partition = record.partition;
+    let partition = partition_at(&record, desired.tip.replicas.unwrap_or(set.replicas));
     let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
-    Ok(case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back").with(action))
+    let decision = case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back");
+    Ok(decide::with_handover(case, desired, action, decision))
 }
 
 /// Goes on from what is there.
@@ -217,6 +243,9 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
     new.target.restart.clone_from(&set.restarted_at);
     new.at = case.seconds();
     let say = case.say(Phase::Progressing, Reason::WaitingReady);
+    if record.mode == Mode::Install && !record.done {
+        return Ok(say.message("the live state is taken as it is").with(case.advance(new, installed_at(case))));
+    }
     if !record.done {
         let partition = set.partition.unwrap_or(record.partition);
         let exposed = stage::exposed(partition, set.replicas);
@@ -235,6 +264,16 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
     Ok(say.message("the live template is rolled out by the plan").with(case.advance(rolled, partition)))
 }
 
+/// Where a first install goes on after its template was changed: there is no stable revision to come back at, so
+/// nothing is held back.
+fn installed_at(case: &Case<'_>) -> Partition {
+    if case.set.update_revision == case.set.current_revision && case.set.observed_generation == case.set.generation {
+        case.record.partition
+    } else {
+        Partition(0)
+    }
+}
+
 /// Gives the set back.
 fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if case.desired.is_some_and(|desired| desired.tip.adopt) {
@@ -244,7 +283,7 @@ fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         ));
     }
     let pending = !case.record.done || case.set.current_revision != case.set.update_revision;
-    let partition = (!pending).then_some(crate::model::Partition(0));
+    let partition = (!pending).then_some(Partition(0));
     Ok(case
         .say(Phase::Blocked, Reason::AdoptionRequired)
         .message("the set is given back")
@@ -264,6 +303,9 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
         (new.at, new.generation) = (case.seconds(), set.generation);
         new.hold.clone_from(&record.hold);
+        if record.mode == Mode::Install {
+            return say.with(case.advance(new, installed_at(case)));
+        }
         return say.with(case.note(new));
     }
     if let Some(hold) = &record.hold {
@@ -284,13 +326,13 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
     new.stage = Some(0);
     let partition = match new.plan.schedule {
         // By hand the manifest's partition stages templates; a restart has no commit to stage it.
-        Schedule::ByHand(_) => crate::model::Partition(0),
+        Schedule::ByHand(_) => Partition(0),
         _ => start::first_partition(&new, set.replicas),
     };
     say.with(case.advance(new, partition))
 }
 
 /// Where a rollout would stand after scaling, for the writes that scale.
-pub(super) fn partition_at(record: &Record, replicas: u32) -> crate::model::Partition {
+pub(super) fn partition_at(record: &Record, replicas: u32) -> Partition {
     if record.done { record.partition } else { running::follow(record, replicas) }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::gate::{self, Answer, Question};
-use super::progress;
+use super::progress::{self, Verdict};
 use super::repair::{self, Repair};
 use super::stage::{self, Standing};
 use super::start::{has_failed, last_stage};
@@ -39,8 +39,14 @@ pub(super) fn follow(record: &Record, replicas: u32) -> Partition {
 /// Goes on.
 pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     let (set, record) = (case.set, case.record);
-    if set.replicas == 0 && record.mode != Mode::Install {
+    if is_scaled_to_zero(case) {
         return promoted_by_scale_to_zero(case);
+    }
+    if let Some(partition) = left_behind(case) {
+        return case
+            .say(Phase::Progressing, Reason::WaitingReady)
+            .message("a pod below the partition runs what is being left: it goes back too")
+            .with(case.advance(record.clone(), partition));
     }
     let followed = follow(record, set.replicas);
     if followed != record.partition {
@@ -62,8 +68,8 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         began: Timestamp::from_second(record.began).unwrap_or(Timestamp::MIN),
     };
     let answer = gate::ask(question, case.now);
-    let verdict = progress::look(record, question, answer.verified, case.now, &case.observed.progress);
-    let mut decision = judge(case, &standing, question, &answer, verdict.deadline, behind);
+    let verdict = progress::look(record, question, &answer, case.now, &case.observed.progress);
+    let mut decision = judge(case, &standing, question, &answer, &verdict, behind);
     decision.progress = verdict.progress;
     decision.stage = Some(match record.mode {
         // A first install has no stages.
@@ -83,16 +89,28 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     decision
 }
 
+/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now.
+fn left_behind(case: &Case<'_>) -> Option<Partition> {
+    let (set, record) = (case.set, case.record);
+    if record.mode != Mode::Back || record.hold.is_some() || set.observed_generation < set.generation {
+        return None;
+    }
+    gate::lowest(set, &case.observed.pods, |pod| {
+        pod.revision != set.update_revision && pod.revision != set.current_revision
+    })
+    .filter(|left| *left < record.partition)
+}
+
 /// Weighs gate, deadline, repair and pause.
 fn judge(
     case: &Case<'_>,
     standing: &Standing,
     question: Question<'_>,
     answer: &Answer,
-    deadline: Timestamp,
+    verdict: &Verdict,
     behind: Behind,
 ) -> Decision {
-    let record = case.record;
+    let (record, deadline) = (case.record, verdict.deadline);
     if let Some(hold) = &record.hold {
         return case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).message(format!(
             "paused by {}; `phaseline resume {}` goes on",
@@ -105,7 +123,9 @@ fn judge(
     {
         return halted(case, failed);
     }
-    if let Some((ordinal, restarts)) = answer.restarts.filter(|(_, most)| *most > record.plan.max_restarts) {
+    // On a way back restarts are nobody's failure: stable may have had its own for years.
+    let counted = verdict.restarts.filter(|_| matches!(record.mode, Mode::Staged | Mode::Full));
+    if let Some((ordinal, restarts)) = counted.filter(|(_, most)| *most > record.plan.max_restarts) {
         let why = format!("{restarts} restarts");
         return fail(case, Reason::TooManyRestarts, Some((ordinal, why)), answer.waiting_on.clone());
     }
@@ -223,7 +243,10 @@ fn by_hand(case: &Case<'_>, standing: &Standing, frozen: u32, deadline: Timestam
 /// Everything is done: park and record it in one write.
 fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
     let (set, record) = (case.set, case.record);
-    if record.mode != Mode::Back && set.current_revision != set.update_revision {
+    // On a way back stable may have got another name (an upgrade of the control plane); pods that never left it keep
+    // the old one, and the controller cannot finish.
+    let all = gate::own_pods(set, &case.observed.pods).all(|pod| pod.revision == set.update_revision);
+    if (record.mode != Mode::Back || all) && set.current_revision != set.update_revision {
         // Parked before that, a pod that dies would come back at the old revision.
         let waiting = case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::ControllerPromotion);
         if case.now >= deadline {
@@ -244,7 +267,7 @@ pub(super) fn completed_reason(record: &Record) -> Reason {
 }
 
 /// The record of a completed rollout.
-fn completed(record: &Record, now: i64, replicas: u32) -> Record {
+pub(super) fn completed(record: &Record, now: i64, replicas: u32) -> Record {
     let mut new = record.clone();
     new.done = true;
     new.stable = Some(new.target.clone());
@@ -324,8 +347,24 @@ fn advice(case: &Case<'_>) -> String {
     }
 }
 
-/// Scaled to zero by somebody, the controller has made the canary current: there is nothing left to stage.
+/// Whether somebody scaled a half-done rollout to zero. What is on its way to stable, or has none, loses nothing by it.
+pub(super) fn is_scaled_to_zero(case: &Case<'_>) -> bool {
+    case.set.replicas == 0 && !case.record.done && !matches!(case.record.mode, Mode::Install | Mode::Back)
+}
+
+/// Scaled to zero by somebody, the controller makes the canary current: then there is nothing left to stage.
 fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
+    let set = case.set;
+    let question =
+        Question { set, pods: &case.observed.pods, partition: PARKED, need: 0, soak: 0, began: Timestamp::MIN };
+    let unpromoted = (set.current_revision != set.update_revision).then_some(WaitingOn::ControllerPromotion);
+    if let Some(waiting) = gate::ask(question, case.now).waiting_on.or(unpromoted) {
+        // Scaled up again before that, the rollout goes on as if nothing had been.
+        return case
+            .say(Phase::Degraded, Reason::PromotedByScaleToZero)
+            .waiting(waiting)
+            .message("somebody scales the half-done rollout to zero");
+    }
     let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
     (new.done, new.exposed) = (true, None);
     case.say(Phase::Degraded, Reason::PromotedByScaleToZero)

@@ -1,7 +1,9 @@
 //! Begins a rollout: which partition, which mode, which record, in the one write that brings the template.
 
 use super::body::compose;
+use super::gate;
 use super::stage;
+use super::view::Case;
 use crate::model::{
     Action, ApplyKind, Desired, LiveSet, Mode, OnNewRevision, PARKED, Partition, Record, Schedule, Seen, Version,
 };
@@ -87,7 +89,8 @@ pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting
 }
 
 /// The write that starts a rollout on a set that exists.
-pub(super) fn begin(desired: &Desired, set: &LiveSet, record: &Record, entry: Entry, now: i64) -> Action {
+pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: Entry) -> Action {
+    let (set, now) = (case.set, case.seconds());
     let version = &desired.tip;
     let replicas = version.replicas.unwrap_or(set.replicas);
     let target = tip(desired, &set.restarted_at);
@@ -107,12 +110,13 @@ pub(super) fn begin(desired: &Desired, set: &LiveSet, record: &Record, entry: En
         Entry::Install => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Back => {
             new.mode = Mode::Back;
-            keep(&mut new);
+            new.partition = way_back(case);
+            (new.stage, new.exposed) = stage::locate(&new.plan, replicas, stage::exposed(new.partition, replicas));
         }
         Entry::Fast => {
             new.mode = Mode::Fast;
             if record.done {
-                new.exposed = Some(replicas);
+                // All of them, however many there will be.
                 new.stage = last_stage(&new, replicas);
                 new.partition = Partition(0);
             } else {
@@ -126,6 +130,20 @@ pub(super) fn begin(desired: &Desired, set: &LiveSet, record: &Record, entry: En
         }
     }
     apply(ApplyKind::Start, version, version, set, new)
+}
+
+/// The partition of a way back to stable: every pod that left it has to be at or above, however it came there.
+///
+/// By its share alone a partition would leave some behind: pods of a superseded revision after a restart of the
+/// stages, and those that were exposed before the set grew.
+fn way_back(case: &Case<'_>) -> Partition {
+    let (set, record) = (case.set, case.record);
+    if set.observed_generation >= set.generation && set.current_revision == set.update_revision {
+        // The controller has made the target current: there is nothing to come back at but what is being left.
+        return Partition(0);
+    }
+    let left = gate::lowest(set, &case.observed.pods, |pod| pod.revision != set.current_revision);
+    left.map_or(record.partition, |left| left.min(record.partition))
 }
 
 /// The write that creates the set: no stages, parked from the beginning.

@@ -1,4 +1,4 @@
-//! Integration tests, in one binary.
+//! The integration tests: one binary, so that everything is linked once.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,5 +9,7 @@
 
 mod controlplane;
 mod git;
+mod planner;
+mod source;
 mod support;
 mod tidy;

@@ -1,0 +1,188 @@
+//! The options: every one that several commands share is here, with the same meaning everywhere.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
+
+use super::commands;
+
+/// Rolls Kubernetes StatefulSets out of Git, stage by stage.
+///
+/// Push to deploy, rollout-plan.yaml to stage, git revert to undo.
+#[derive(Debug, Parser)]
+#[command(name = "phaseline", version, max_term_width = 100, infer_long_args = false)]
+pub(crate) struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that mean the same in every command. They may stand before or after the command's name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// The deploy repository: a path, or a URL (https, ssh, file, or user@host:path)
+    #[arg(long, value_name = "URL|PATH", env = "PHASELINE_REPO", hide_env_values = true)]
+    #[arg(global = true, hide_short_help = true)]
+    pub(crate) repo: Option<String>,
+    /// The branch that is rolled out [default: the repository's own]
+    #[arg(long, value_name = "BRANCH", global = true, hide_short_help = true)]
+    pub(crate) branch: Option<String>,
+    /// The folder in the repository that holds the manifests [default: all of it]
+    #[arg(long, value_name = "FOLDER", global = true, hide_short_help = true)]
+    pub(crate) path: Option<String>,
+    /// A file with the token or password for a repository over https
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) git_token_file: Option<PathBuf>,
+    /// The user name for the repository [default: the one in its URL]
+    #[arg(long, value_name = "NAME", global = true, hide_short_help = true)]
+    pub(crate) git_username: Option<String>,
+    /// A private key without a passphrase, for a repository over ssh [default: the agent, then ~/.ssh]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) ssh_key: Option<PathBuf>,
+    /// The host keys that are trusted [default: ~/.ssh/known_hosts, /etc/ssh/ssh_known_hosts]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) known_hosts: Option<PathBuf>,
+    /// Where the copy of the repository is kept [default: ~/.local/state/phaseline]
+    #[arg(long, value_name = "FOLDER", env = "PHASELINE_STATE_DIR", hide_env_values = true)]
+    #[arg(global = true, hide_short_help = true)]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// The kubeconfig file [default: $KUBECONFIG, ~/.kube/config]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context to use [default: its current one]
+    #[arg(long, value_name = "NAME", global = true, hide_short_help = true)]
+    pub(crate) context: Option<String>,
+    /// The only namespace to look at, and that of manifests which state none [default: the kubeconfig's]
+    #[arg(short, long, value_name = "NAME", global = true, hide_short_help = true)]
+    pub(crate) namespace: Option<String>,
+    /// Every namespace
+    #[arg(short = 'A', long, global = true, hide_short_help = true)]
+    pub(crate) all_namespaces: bool,
+    /// How log lines look, on stderr
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true, hide_short_help = true)]
+    pub(crate) log_format: LogFormat,
+    /// Logs more; twice, even more
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, hide_short_help = true)]
+    pub(crate) verbose: u8,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(commands::run::RunArgs),
+    Install(commands::install::InstallArgs),
+    Lint(commands::lint::LintArgs),
+    Completion(commands::completion::CompletionArgs),
+    Version(commands::version::VersionArgs),
+}
+
+impl Command {
+    /// Whether it runs until it is told to stop.
+    pub(crate) fn is_daemon(&self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+}
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For people with wide screens.
+    Wide,
+    /// JSON.
+    Json,
+    /// YAML that kubectl reads as it is meant.
+    Yaml,
+    /// `statefulset.apps/NAME`, one a line.
+    Name,
+}
+
+impl Format {
+    const ALL: [(&'static str, Self); 5] = [
+        ("table", Self::Table),
+        ("wide", Self::Wide),
+        ("json", Self::Json),
+        ("yaml", Self::Yaml),
+        ("name", Self::Name),
+    ];
+
+    /// A parser that takes only the formats a command has.
+    pub(crate) fn among(formats: &'static [&'static str]) -> impl TypedValueParser<Value = Self> {
+        PossibleValuesParser::new(formats).map(|word| {
+            Self::ALL.iter().find(|(name, _)| *name == word).map_or_else(Self::default, |(_, format)| *format)
+        })
+    }
+}
+
+/// Reads `90s`, `10m`, `1h30m` or a plain number of seconds.
+///
+/// # Errors
+/// In words for people.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let wrong = || format!("{text:?} is no duration: give 90s, 10m, 1h30m or a number of seconds");
+    let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(duration).map_err(|_| wrong())
+}
+
+/// The name of a set as kubectl users write it: `web`, `sts/web`, `statefulset/web`, `statefulset.apps/web`.
+///
+/// # Errors
+/// In words for people.
+pub(crate) fn set_name(text: &str) -> Result<String, String> {
+    let name = match text.split_once('/') {
+        None => text,
+        Some(("sts" | "statefulset" | "statefulsets" | "statefulset.apps" | "statefulsets.apps", name)) => name,
+        Some((kind, _)) => return Err(format!("{kind:?} is no StatefulSet: give NAME or sts/NAME")),
+    };
+    let valid = !name.is_empty()
+        && name.len() <= 63
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if valid { Ok(name.to_owned()) } else { Err(format!("{name:?} is no name of a StatefulSet")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        for (text, seconds) in [("0", 0), ("90", 90), ("90s", 90), ("10m", 600), ("1h30m", 5400)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "-5s", "soon", "5 parsecs", "-1"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_as_kubectl_users_write_them() {
+        for text in ["web", "sts/web", "statefulset/web", "statefulsets/web", "statefulset.apps/web"] {
+            assert_eq!(set_name(text), Ok("web".to_owned()), "{text}");
+        }
+        for text in ["", "deploy/web", "sts/", "a/b/c", "Web", "../x", "sts/a/b"] {
+            assert!(set_name(text).is_err(), "{text}");
+        }
+    }
+}

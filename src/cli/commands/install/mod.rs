@@ -1,0 +1,104 @@
+//! `install`: the manifests that run the daemon in a cluster.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cli::context::{Context, Exit};
+use crate::cli::error::{CliError, Kind};
+use crate::cli::output::yaml;
+
+mod deployment;
+mod rbac;
+
+/// The namespace of the daemon where none is named.
+const NAMESPACE: &str = "phaseline-system";
+
+/// The name of everything that is made.
+const NAME: &str = "phaseline";
+
+/// Prints the manifests that run the daemon in a cluster
+///
+/// `phaseline install --repo URL | kubectl apply -f -`. The daemon may read StatefulSets and pods, write StatefulSets
+/// and delete a pod that a newer decision left broken: no Secrets, no claims, no wildcards. --namespace is the
+/// daemon's own [default: phaseline-system]; what it looks after is named with --watch-namespace.
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    /// The image to run
+    #[arg(long, value_name = "IMAGE", default_value = concat!("phaseline:", env!("CARGO_PKG_VERSION")))]
+    image: String,
+    /// A namespace to look after, with a Role in it; may be repeated [default: all, with a ClusterRole]
+    #[arg(long, value_name = "NAME")]
+    watch_namespace: Vec<String>,
+    /// A Secret in the daemon's namespace with a token for the repository under the key `token`
+    #[arg(long, value_name = "NAME")]
+    git_token_secret: Option<String>,
+    /// A Secret in the daemon's namespace with `ssh-privatekey` and `known_hosts` for the repository
+    #[arg(long, value_name = "NAME", conflicts_with = "git_token_secret")]
+    ssh_secret: Option<String>,
+    /// How often the repository is asked for a new commit
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::args::duration)]
+    interval: Option<std::time::Duration>,
+    /// Prints the ServiceAccount and its rights, nothing else
+    #[arg(long)]
+    rbac_only: bool,
+}
+
+pub(super) fn run(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let namespace = context.global.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
+    let mut documents = Vec::new();
+    if !args.rbac_only {
+        let repo = context.global.repo.clone().ok_or_else(|| {
+            CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL or PHASELINE_REPO")
+        })?;
+        check(&repo, args, context)?;
+        documents.push(deployment::namespace(&namespace));
+        documents.extend(rbac::objects(&namespace, &args.watch_namespace));
+        documents.push(deployment::deployment(&namespace, &repo, args, &context.global));
+    } else {
+        documents.extend(rbac::objects(&namespace, &args.watch_namespace));
+    }
+    yaml::documents(context.out, &documents)?;
+    Ok(Exit::OK)
+}
+
+/// What would not work in a pod, or would show a secret.
+fn check(repo: &str, args: &InstallArgs, context: &mut Context<'_>) -> Result<(), CliError> {
+    if let Some((_, rest)) = repo.split_once("://") {
+        let authority = rest.split('/').next().unwrap_or_default();
+        if authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
+            return Err(CliError::new(Kind::Usage, "the repository's URL holds a password, which would be printed")
+                .hint("put it into a Secret and name that with --git-token-secret"));
+        }
+    }
+    let is_remote = repo.contains("://") && !repo.starts_with("file://") || is_scp(repo);
+    if !is_remote {
+        context.note(&format!("warning: {repo} is a path: it has to be there in the daemon's pod"))?;
+    }
+    for (given, option) in [
+        (context.global.git_token_file.is_some(), "--git-token-file: use --git-token-secret"),
+        (context.global.ssh_key.is_some(), "--ssh-key: use --ssh-secret"),
+        (context.global.known_hosts.is_some(), "--known-hosts: use --ssh-secret"),
+    ] {
+        if given {
+            context.note(&format!("warning: a pod does not see the file of {option}"))?;
+        }
+    }
+    if args.image == concat!("phaseline:", env!("CARGO_PKG_VERSION")) {
+        context.note(&format!("note: no registry is named for the image {}; --image names another one", args.image))?;
+    }
+    Ok(())
+}
+
+/// `user@host:path`.
+fn is_scp(repo: &str) -> bool {
+    repo.split_once(':').is_some_and(|(host, _)| host.contains('@') && !host.contains('/'))
+}
+
+/// Labels of everything that is made.
+fn labels() -> Value {
+    serde_json::json!({
+        "app.kubernetes.io/managed-by": "kubectl",
+        "app.kubernetes.io/name": NAME,
+        "app.kubernetes.io/version": env!("CARGO_PKG_VERSION"),
+    })
+}

@@ -1,0 +1,64 @@
+//! A command's way to the deploy repository.
+
+use std::collections::BTreeMap;
+
+use super::args::GlobalArgs;
+use super::error::{CliError, Kind};
+use crate::daemon::{Scope, Source, Wish};
+use crate::git::{self, Credentials, SourceConfig};
+use crate::model::{Desired, Observed, Progress, RecordState, WorkloadId};
+
+/// Where manifests come from, as the options say.
+pub(crate) fn config(global: &GlobalArgs) -> Result<SourceConfig, CliError> {
+    let url = global.repo.clone().filter(|repo| !repo.is_empty()).ok_or_else(|| {
+        CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL|PATH or PHASELINE_REPO")
+    })?;
+    let state_dir = match &global.state_dir {
+        Some(folder) => folder.clone(),
+        None => git::state_dir()?,
+    };
+    Ok(SourceConfig {
+        url,
+        branch: global.branch.clone(),
+        path: global.path.clone().unwrap_or_default(),
+        state_dir,
+        credentials: Credentials {
+            token_file: global.git_token_file.clone(),
+            username: global.git_username.clone(),
+            ssh_key: global.ssh_key.clone(),
+            known_hosts: global.known_hosts.clone(),
+        },
+    })
+}
+
+/// Opens the repository for a command; nothing is fetched yet.
+///
+/// What is outside of --namespace is left out by the command: only the daemon has to refuse it.
+pub(crate) fn open(global: &GlobalArgs, default_namespace: &str) -> Result<Source, CliError> {
+    let scope = Scope { default_namespace: default_namespace.to_owned(), only: None };
+    Ok(Source::open(&config(global)?, scope)?)
+}
+
+/// Git's wish, with the manifest in force beside it where a newer template waits.
+pub(crate) fn complete(source: &mut Source, wish: &Wish, observed: &Observed) -> Option<Desired> {
+    let desired = wish.desired.as_ref()?;
+    let in_force = match observed.set.as_ref().map(|set| &set.record) {
+        Some(RecordState::Is(record, _)) if record.target.hash != desired.tip.hash => Some(&record.target.commit),
+        Some(RecordState::Is(..) | RecordState::Absent | RecordState::Unreadable(_)) | None => None,
+    };
+    let target =
+        in_force.filter(|commit| !commit.0.is_empty()).and_then(|commit| source.version_at(commit, &desired.workload));
+    Some(Desired { target, ..desired.clone() })
+}
+
+/// A workload that the cluster does not have.
+pub(crate) fn absent(workload: &WorkloadId) -> Observed {
+    Observed {
+        workload: workload.clone(),
+        set: None,
+        pods: BTreeMap::new(),
+        stale_seconds: None,
+        refused: None,
+        progress: Progress::default(),
+    }
+}
