@@ -8,6 +8,7 @@
 )]
 
 mod controlplane;
+mod e2e;
 mod git;
 mod planner;
 mod source;
