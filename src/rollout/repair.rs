@@ -51,6 +51,8 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
     let mut broken: Option<&Pod> = None;
     for ordinal in gate::ordinals(set) {
         match question.pods.get(&ordinal).filter(|pod| pod.owner == set.uid) {
+            // Ordered, the controller makes no pod above one that is not Ready: that one is missing because of it.
+            None if broken.is_some() && !set.parallel => {}
             // One at a time.
             None => return Repair::UnderWay,
             Some(pod) if pod.terminating => return Repair::UnderWay,
