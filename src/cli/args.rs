@@ -87,6 +87,16 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Plan(commands::plan::PlanArgs),
+    Status(commands::status::StatusArgs),
+    History(commands::history::HistoryArgs),
+    Promote(commands::people::PromoteArgs),
+    Pause(commands::people::PauseArgs),
+    Resume(commands::people::ResumeArgs),
+    Retry(commands::people::RetryArgs),
+    Restart(commands::people::RestartArgs),
+    Adopt(commands::people::AdoptArgs),
+    Release(commands::people::ReleaseArgs),
     Install(commands::install::InstallArgs),
     Lint(commands::lint::LintArgs),
     Completion(commands::completion::CompletionArgs),

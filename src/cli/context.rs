@@ -15,15 +15,13 @@ pub(crate) struct Context<'a> {
     pub(crate) out: &'a mut dyn Write,
     /// Progress and diagnostics.
     pub(crate) err: &'a mut dyn Write,
+    /// Whether stdout is a terminal.
+    pub(crate) terminal: bool,
     /// Whether stdout may be coloured.
     pub(crate) color: bool,
 }
 
-impl<'a> Context<'a> {
-    pub(super) fn new(global: GlobalArgs, out: &'a mut dyn Write, err: &'a mut dyn Write, color: bool) -> Self {
-        Self { global, out, err, color }
-    }
-
+impl Context<'_> {
     /// The time: asked for here and nowhere below.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now()

@@ -15,9 +15,11 @@ mod args;
 mod commands;
 mod context;
 mod error;
+mod foresee;
 mod logging;
 mod output;
 mod repository;
+mod session;
 mod stages;
 
 use args::Cli;
@@ -26,24 +28,26 @@ use error::CliError;
 
 /// The program from its arguments to its exit code.
 pub fn main() -> ExitCode {
-    let (stdout, stderr) = (io::stdout(), io::stderr());
-    let color = no_color_is_unset() && stdout.is_terminal();
-    ExitCode::from(run(std::env::args_os(), &mut stdout.lock(), &mut stderr.lock(), color))
+    // Not locked: the daemon's threads log to stderr while this one waits for them.
+    let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
+    let terminal = stdout.is_terminal();
+    ExitCode::from(run(std::env::args_os(), &mut stdout, &mut stderr, terminal))
 }
 
 /// Runs one command line; the result is the exit code.
 ///
-/// `color` says whether stdout may be coloured.
-pub fn run<I>(arguments: I, out: &mut dyn Write, err: &mut dyn Write, color: bool) -> u8
+/// `terminal` says whether stdout is one: then it may be coloured, and redrawn.
+pub fn run<I>(arguments: I, out: &mut dyn Write, err: &mut dyn Write, terminal: bool) -> u8
 where
     I: IntoIterator<Item = OsString>,
 {
+    let color = terminal && no_color_is_unset();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error, out, err, color),
     };
     logging::start(cli.global.log_format, cli.global.verbose, cli.command.is_daemon());
-    let mut context = Context::new(cli.global, out, err, color);
+    let mut context = Context { global: cli.global, out, err, terminal, color };
     let result = commands::run(cli.command, &mut context).and_then(|exit| {
         context.out.flush()?;
         Ok(exit)

@@ -35,7 +35,7 @@ pub(crate) fn config(global: &GlobalArgs) -> Result<SourceConfig, CliError> {
 ///
 /// What is outside of --namespace is left out by the command: only the daemon has to refuse it.
 pub(crate) fn open(global: &GlobalArgs, default_namespace: &str) -> Result<Source, CliError> {
-    let scope = Scope { default_namespace: default_namespace.to_owned(), only: None };
+    let scope = Scope { default_namespace: default_namespace.to_owned(), only: Vec::new() };
     Ok(Source::open(&config(global)?, scope)?)
 }
 

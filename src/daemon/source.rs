@@ -28,8 +28,8 @@ const MOST_TRIES_BACK: usize = 50;
 pub struct Scope {
     /// The namespace of manifests that state none.
     pub default_namespace: String,
-    /// The only namespace that may be touched; none: all of them.
-    pub only: Option<String>,
+    /// The only namespaces that may be touched; none given: all of them.
+    pub only: Vec<String>,
 }
 
 /// What one commit says about one workload.
@@ -165,7 +165,12 @@ impl Source {
     /// A workload's manifest at a commit; none where the commit is gone or its manifest cannot be used.
     pub fn version_at(&mut self, commit: &CommitId, workload: &WorkloadId) -> Option<Version> {
         let info = self.mirror.commit(commit).ok()?;
-        let bound = self.bind(commit).ok()?.0;
+        // Only the files that name it: a push that changes every workload asks for every one of them.
+        let names_it = |document: &Document| {
+            let name = document.value.pointer("/metadata/name").and_then(Value::as_str);
+            stateful_set::is_stateful_set(document) && name == Some(workload.name.as_str())
+        };
+        let bound = self.bind(commit, |file| file.documents.iter().any(names_it)).ok()?.0;
         let Ok(bound) = bound.workloads.get(workload)? else { return None };
         Some(version(&bound.manifest, info, None))
     }
@@ -192,7 +197,7 @@ impl Source {
     /// Reads one commit: its workloads, and which commit brought the template of each.
     fn read(&mut self, tip: &CommitId, before: Option<Known>) -> Result<(View, Known), GitError> {
         let head = self.mirror.commit(tip)?;
-        let (bound, mut diagnostics) = self.bind(tip)?;
+        let (bound, mut diagnostics) = self.bind(tip, |_| true)?;
         diagnostics.extend(bound.diagnostics.iter().cloned());
         let mut good: BTreeMap<WorkloadId, Good> = BTreeMap::new();
         let mut problems: BTreeMap<WorkloadId, Problem> = BTreeMap::new();
@@ -224,8 +229,9 @@ impl Source {
         for (workload, problem) in problems {
             wishes.entry(workload).or_default().problem = Some(problem);
         }
-        if let Some(only) = &self.scope.only {
-            for (workload, wish) in wishes.iter_mut().filter(|(workload, _)| workload.namespace != *only) {
+        let only = &self.scope.only;
+        if !only.is_empty() {
+            for (workload, wish) in wishes.iter_mut().filter(|(workload, _)| !only.contains(&workload.namespace)) {
                 *wish = outside(workload, wish, only);
             }
         }
@@ -234,13 +240,19 @@ impl Source {
         Ok((View { commit: head, wishes, diagnostics, others: bound.others }, known))
     }
 
-    /// Parses and binds the files of a commit.
-    fn bind(&mut self, commit: &CommitId) -> Result<(Bound, Vec<Diagnostic>), GitError> {
+    /// Parses and binds the files of a commit, those that are wanted.
+    fn bind(
+        &mut self,
+        commit: &CommitId,
+        wanted: impl Fn(&Parsed) -> bool,
+    ) -> Result<(Bound, Vec<Diagnostic>), GitError> {
         let listing = self.mirror.files(commit)?;
         let mut files = Vec::with_capacity(listing.files.len());
         for file in listing.files {
             let parsed = self.parse(&file.path, &file.blob)?;
-            files.push((file.path, parsed));
+            if wanted(&parsed) {
+                files.push((file.path, parsed));
+            }
         }
         let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
         Ok((bind(read, &self.scope.default_namespace), listing.skipped))
@@ -279,7 +291,7 @@ impl Source {
             if missing.is_empty() && dark.is_empty() {
                 break;
             }
-            let Ok((earlier, _)) = self.bind(commit) else { continue };
+            let Ok((earlier, _)) = self.bind(commit, |_| true) else { continue };
             for (workload, outcome) in &earlier.workloads {
                 let Ok(good) = outcome else { continue };
                 let hidden = dark.get(&good.manifest.file).filter(|_| !bound.workloads.contains_key(workload));
@@ -432,14 +444,16 @@ fn reading(bytes: &[u8], namespace: &str) -> Reading {
 }
 
 /// The wish of a workload that is not ours to touch.
-fn outside(workload: &WorkloadId, wish: &Wish, only: &str) -> Wish {
+fn outside(workload: &WorkloadId, wish: &Wish, only: &[String]) -> Wish {
     let file = wish
         .problem
         .as_ref()
         .and_then(|problem| problem.diagnostics.first())
         .map_or_else(|| format!("({workload})"), |diagnostic| diagnostic.file.clone());
-    let message =
-        format!("the manifest of {workload} is outside of the namespace {only}, which is all that may be touched");
+    let names = only.join(", ");
+    let place =
+        if only.len() == 1 { format!("namespace {names}, which is") } else { format!("namespaces {names}, which are") };
+    let message = format!("the manifest of {workload} is outside of the {place} all that may be touched");
     let diagnostic =
         Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
     Wish { desired: None, problem: Some(Problem { diagnostics: vec![diagnostic] }), warnings: Vec::new() }

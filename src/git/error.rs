@@ -83,8 +83,8 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
-    /// The source took too long.
-    #[error("{url} gave up nothing for {seconds} s")]
+    /// The source kept silent for too long, or took too long altogether.
+    #[error("{url} took longer than {seconds} s")]
     TimedOut {
         /// The source.
         url: String,
@@ -300,7 +300,7 @@ impl GitError {
             Self::BadUrl { .. } => "use a path, or file://, http://, https://, ssh:// or user@host:path".into(),
             Self::NoStateDir => "set PHASELINE_STATE_DIR".into(),
             Self::AuthFailed { .. } => {
-                "check --token-file, --ssh-key, the SSH agent or git's credential helper, and that the account may read it".into()
+                "check the token file, the SSH key and agent or git's credential helper, and that the account may read it".into()
             }
             Self::HostKeyUnknown { host, known, kind, .. } => {
                 let (name, port) = split_port(host);
@@ -325,7 +325,7 @@ impl GitError {
             Self::Empty { .. } => "push a first commit".into(),
             Self::RepositoryCorrupt { .. } => "the next fetch makes a new copy".into(),
             Self::Stalled { .. } => "restart the process".into(),
-            Self::TooMany { .. } | Self::TotalTooLarge { .. } => "point --path at a smaller folder".into(),
+            Self::TooMany { .. } | Self::TotalTooLarge { .. } => "choose a smaller folder as the path".into(),
             Self::UnknownRevision { .. } => "give a branch, a tag, HEAD~2 or at least four digits of an id".into(),
             Self::AmbiguousRevision { .. } => "give more digits".into(),
             Self::BadBranch { .. }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::credentials::Offers;
 use super::error::GitError;
@@ -18,12 +18,15 @@ use crate::model::CommitId;
 /// How often a new copy of the whole repository is made at most because an object was damaged.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
 
+/// Largest note of where a history was cut off, in bytes: some twenty thousand places.
+const SHALLOW_LIMIT: usize = 1 << 20;
+
 /// What one fetch may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How long the source may keep silent.
     pub idle: Duration,
-    /// How long all of it may take, waiting for another process included twice at most.
+    /// How long the download may take; another process that is fetching is waited for as long again.
     pub total: Duration,
     /// Most bytes that are received.
     pub bytes: u64,
@@ -153,7 +156,26 @@ impl Mirror {
         let offers = Offers::collect(&self.source, &self.credentials)?;
         let known_hosts = self.credentials.known_hosts.clone().map_or_else(default_files, |file| vec![file]);
         let job = Job { dir: dir.to_owned(), source: self.source.clone(), offers, known_hosts };
-        transfer::run(job, self.limits)
+        let downloaded = transfer::run(job, self.limits)?;
+        self.copy_shallow(dir)?;
+        Ok(downloaded)
+    }
+
+    /// A local source that was cut off (`git clone --depth`) does not say where; its own note of that is taken over.
+    fn copy_shallow(&self, dir: &Path) -> Result<(), GitError> {
+        let Some(source) = self.local_source() else { return Ok(()) };
+        let none: [&str; 0] = [];
+        let note = Repository::open_ext(source, RepositoryOpenFlags::NO_SEARCH, none)
+            .ok()
+            .and_then(|repo| fs::read(repo.commondir().join("shallow")).ok())
+            .filter(|note| note.len() <= SHALLOW_LIMIT);
+        let path = dir.join("shallow");
+        let result = match note {
+            Some(note) => fs::write(&path, note),
+            None if path.exists() => fs::remove_file(&path),
+            None => Ok(()),
+        };
+        result.map_err(|cause| GitError::State { path, cause })
     }
 
     /// Whether the tip and every manifest of it can be read.

@@ -1,12 +1,11 @@
 //! Walks the mirror's history for the entries of workloads: all of them, or only as far as needed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::GitError;
 use super::mirror::Mirror;
-use crate::model::{CommitId, TemplateHash, WorkloadId};
-use crate::revision::history::{BlobId, Entry, Found, Reading, Walk};
+use crate::model::{CommitId, WorkloadId};
+use crate::revision::history::{BlobId, Found, Reading, Walk};
 
 /// Most commits that one walk looks at: years of a busy repository, and some seconds of time.
 pub const MAX_COMMITS: usize = 100_000;
@@ -20,28 +19,32 @@ pub enum Goal<'a> {
     Latest(&'a [WorkloadId]),
 }
 
-/// What an earlier walk found: a new walk stops where it meets it.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// The tip of the earlier walk.
-    pub tip: &'a CommitId,
-    /// Its [`Histories::templates`].
-    pub templates: &'a BTreeMap<WorkloadId, TemplateHash>,
-}
-
 /// What a walk found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histories {
     /// Where it began.
     pub tip: CommitId,
-    /// The entries of each workload that was met, newest first.
-    pub entries: BTreeMap<WorkloadId, Vec<Entry>>,
-    /// The template in force at the tip for each workload there; the last good one where the tip's cannot be used.
-    pub templates: BTreeMap<WorkloadId, TemplateHash>,
+    /// Its entries, newest first, and what is in force at the tip.
+    pub found: Found,
     /// How many commits were looked at.
     pub walked: usize,
     /// How it ended.
     pub end: End,
+}
+
+impl Histories {
+    /// Adds what an earlier walk found, where this one stopped at that one's tip; otherwise this one needs nothing added.
+    #[must_use]
+    pub fn with_older(mut self, earlier: Self) -> Self {
+        if self.end == End::Joined {
+            for (workload, older) in earlier.found.entries {
+                self.found.entries.entry(workload).or_default().extend(older);
+            }
+            self.end = earlier.end;
+            self.walked += earlier.walked;
+        }
+        self
+    }
 }
 
 /// How a walk ended.
@@ -59,6 +62,9 @@ pub enum End {
 
 /// Walks from a tip back along first parents, at most `limit` commits ([`MAX_COMMITS`] where the caller has no wish).
 ///
+/// Where it meets the tip of an `earlier` walk it stops: the entries are those in between, and older ones are the earlier
+/// walk's. Where it does not (history was rewritten), it goes on as if there had been none.
+///
 /// `read` says what a blob holds. It is asked for the same blob again and again, so the caller keeps its answers. A blob that
 /// cannot be read ([`Mirror::read`] says too large) is an unreadable [`Reading`], not an error.
 ///
@@ -68,14 +74,11 @@ pub fn histories(
     mirror: &Mirror,
     tip: &CommitId,
     goal: Goal<'_>,
-    known: Option<Known<'_>>,
+    earlier: Option<&Histories>,
     limit: usize,
     mut read: impl FnMut(&BlobId) -> Result<Arc<Reading>, GitError>,
 ) -> Result<Histories, GitError> {
-    let files = match mirror.all_files(tip) {
-        Ok(changes) => changes.into_iter().filter_map(|change| Some((change.path, change.new?))),
-        Err(error) => return Err(error),
-    };
+    let files = mirror.all_files(tip)?.into_iter().filter_map(|change| Some((change.path, change.new?)));
     let mut walk = Walk::from_tip(files, &mut read)?;
     let mut steps = mirror.first_parent(tip)?;
     let mut walked = 0;
@@ -84,7 +87,7 @@ pub fn histories(
             Goal::Latest(wanted) if walk.settled(wanted) => break End::Settled,
             Goal::Latest(_) | Goal::Everything => {}
         }
-        if known.is_some_and(|known| steps.upcoming().as_ref() == Some(known.tip)) {
+        if earlier.is_some_and(|earlier| steps.upcoming().as_ref() == Some(&earlier.tip)) {
             break End::Joined;
         }
         if walked >= limit && steps.upcoming().is_some() {
@@ -98,10 +101,10 @@ pub fn histories(
         }
         walked += 1;
     };
-    let Found { entries, templates } = match (end, known) {
-        (End::Joined, Some(known)) => walk.join(known.templates),
+    let found = match (end, earlier) {
+        (End::Joined, Some(earlier)) => walk.join(&earlier.found),
         (End::CutOff, _) => walk.cut_off(),
         (End::Root | End::Settled | End::Joined, _) => walk.finish(),
     };
-    Ok(Histories { tip: tip.clone(), entries, templates, walked, end })
+    Ok(Histories { tip: tip.clone(), found, walked, end })
 }

@@ -27,7 +27,7 @@ pub use fetch::{Fetched, Limits, Movement};
 pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
-pub use history::{End, Goal, Histories, Known, MAX_COMMITS, histories};
+pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
 pub use mirror::Mirror;
 pub use source::{SourceConfig, state_dir};
 pub use watch::{Waker, Wakes};

@@ -333,8 +333,10 @@ fn explain(error: &git2::Error, source: &Source, offers: &Offers) -> GitError {
     }
     // A commit without a proper author or date, which the transport for local paths insists on.
     let malformed = says("failed to parse signature");
+    // What libgit2 makes of a server whose own copy is shallow, and of one that speaks something else.
+    let gibberish = says("invalid packet line");
     let unsupported =
-        malformed || says("unsupported extension") || says("object format") || says("unknown object type");
+        malformed || gibberish || says("unsupported extension") || says("object format") || says("unknown object type");
     let local = matches!(source.transport, Transport::Local(_));
     match (error.code(), error.class()) {
         // libgit2's local transport drops the code.

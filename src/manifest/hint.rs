@@ -48,6 +48,9 @@ pub(super) fn for_syntax(text: &str, line: u32, message: &str) -> &'static str {
     {
         return "YAML is indented with spaces, never with tabs";
     }
+    if message.contains("may not stand in YAML") {
+        return "write it as an escape in double quotes";
+    }
     if message.contains("is there twice") {
         return "remove one of them: kubectl would silently take the last";
     }

@@ -3,7 +3,7 @@
 //! The YAML crate gives positions only for its own errors. So when a finding is about a value, the text is read a
 //! second time for its positions alone. A place that cannot be told is told as that of the nearest node above it.
 
-use serde_saphyr::granit_parser::{Event, Parser, options};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StructureStyle, options};
 
 /// The most nodes whose places are kept: as many as a file may have, and their keys.
 const MAX_PLACES: usize = 2 * super::yaml::MAX_NODES;
@@ -23,8 +23,21 @@ struct Node {
     at: Place,
     /// Where its key is; for an item of a list as `at`.
     key_at: Place,
-    /// Key (or index) and node, in the order of the text.
+    /// Whether it is a mapping; else the names of its children are their indices.
+    is_map: bool,
+    /// Name and node, in the order of the text.
     children: Vec<(String, Node)>,
+}
+
+impl Node {
+    fn child(&self, name: &str) -> Option<&Self> {
+        let found = if self.is_map {
+            self.children.iter().find(|(child, _)| child == name)
+        } else {
+            name.parse().ok().and_then(|index: usize| self.children.get(index))
+        };
+        found.map(|(_, child)| child)
+    }
 }
 
 /// A collection that is being read.
@@ -32,14 +45,13 @@ struct Open {
     node: Node,
     /// The name it gets in its parent.
     name: String,
-    is_map: bool,
     /// The key that waits for its value.
     key: Option<(String, Place)>,
 }
 
 /// Where the value at a JSON pointer is in a text of one document: line and column from 1.
 ///
-/// The key's place for a block mapping or list, the value's own for everything else. None when unsure: the text does
+/// The key's place for a block mapping, list or text, the value's own for everything else. None when unsure: the text does
 /// not parse, or there is no such value (also behind an alias or a merge key).
 pub fn locate(text: &str, pointer: &str) -> Option<(u32, u32)> {
     Places::of(text)?.exactly(pointer)
@@ -58,8 +70,12 @@ impl Places {
                 return None;
             }
             let done = match event {
-                Event::Scalar(text, ..) => finish(&mut open, Leaf { text: Some(text.into_owned()), at }),
-                Event::Alias(_) | Event::UnresolvedAlias(_) => finish(&mut open, Leaf { text: None, at }),
+                Event::Scalar(text, style, ..) => {
+                    let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+                        || span.start.index() == span.end.index();
+                    finish(&mut open, Leaf { text: Some(text.into_owned()), at, block })
+                }
+                Event::Alias(_) | Event::UnresolvedAlias(_) => finish(&mut open, Leaf { text: None, at, block: false }),
                 Event::SequenceStart(style, ..) => {
                     begin(&mut open, at, false, is_block(style));
                     None
@@ -86,8 +102,8 @@ impl Places {
         let mut node = &self.root;
         let mut place = None;
         for name in names(pointer) {
-            match node.children.iter().find(|(child, _)| *child == name) {
-                Some((_, child)) => {
+            match node.child(&name) {
+                Some(child) => {
                     node = child;
                     place = Some(child.at);
                 }
@@ -107,9 +123,7 @@ impl Places {
     }
 
     fn find(&self, pointer: &str) -> Option<&Node> {
-        names(pointer).try_fold(&self.root, |node, name| {
-            node.children.iter().find(|(child, _)| *child == name).map(|(_, child)| child)
-        })
+        names(pointer).try_fold(&self.root, |node, name| node.child(&name))
     }
 }
 
@@ -118,32 +132,35 @@ struct Leaf {
     /// Its text; none for an alias, which cannot be told apart as a key.
     text: Option<String>,
     at: Place,
+    /// Whether it is told by its key: a block scalar, whose text begins on the line below, or an empty one.
+    block: bool,
 }
 
 fn begin(open: &mut Vec<Open>, at: Place, is_map: bool, block: bool) {
     let (name, key_at) = take_name(open, at);
     let at = if block { key_at } else { at };
-    open.push(Open { node: Node { at, key_at, children: Vec::new() }, name, is_map, key: None });
+    open.push(Open { node: Node { at, key_at, is_map, children: Vec::new() }, name, key: None });
 }
 
 fn finish(open: &mut [Open], leaf: Leaf) -> Option<Node> {
-    let Leaf { text, at } = leaf;
+    let Leaf { text, at, block } = leaf;
     if let Some(parent) = open.last_mut()
-        && parent.is_map
+        && parent.node.is_map
         && parent.key.is_none()
     {
         parent.key = Some((text.unwrap_or_default(), at));
         return None;
     }
     let (name, key_at) = take_name(open, at);
-    attach(open, name, Node { at, key_at, children: Vec::new() })
+    let at = if block { key_at } else { at };
+    attach(open, name, Node { at, key_at, is_map: false, children: Vec::new() })
 }
 
 /// The name and key place of the node that begins now. A collection as a key gets an empty name.
 fn take_name(open: &mut [Open], at: Place) -> (String, Place) {
     match open.last_mut() {
         None => (String::new(), at),
-        Some(parent) if parent.is_map => parent.key.take().unwrap_or_default(),
+        Some(parent) if parent.node.is_map => parent.key.take().unwrap_or_default(),
         Some(parent) => (parent.node.children.len().to_string(), at),
     }
 }
@@ -159,8 +176,8 @@ fn attach(open: &mut [Open], name: String, node: Node) -> Option<Node> {
     }
 }
 
-fn is_block(style: serde_saphyr::granit_parser::StructureStyle) -> bool {
-    matches!(style, serde_saphyr::granit_parser::StructureStyle::Block)
+fn is_block(style: StructureStyle) -> bool {
+    matches!(style, StructureStyle::Block)
 }
 
 /// The names of a JSON pointer, unescaped.
@@ -204,7 +221,7 @@ again: *m
             ("/b/c", Some((4, 6))),
             ("/b/c/1/y", Some((4, 14))),
             ("/b/d", Some((5, 3))),
-            ("/b/d/0/f", Some((7, 10))),
+            ("/b/d/0/f", Some((7, 7))),
             ("/b/d/1", Some((9, 7))),
             ("/q~1r", Some((10, 8))),
             ("/again", Some((12, 8))),

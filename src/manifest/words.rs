@@ -7,16 +7,18 @@ use sha2::{Digest, Sha256};
 const SHOWN_CHARS: usize = 60;
 
 /// The most characters of another library's message.
-const MESSAGE_CHARS: usize = 300;
+const MESSAGE_CHARS: usize = 200;
 
 /// A piece of foreign text between backticks, clipped, with control and direction characters escaped.
 pub(super) fn show(text: &str) -> String {
     format!("`{}`", clip(text, SHOWN_CHARS))
 }
 
-/// Another library's message, clipped and escaped the same way.
+/// Another library's message, escaped the same way. It ends with the reason, so the end is kept.
 pub(super) fn message(text: &str) -> String {
-    clip(text, MESSAGE_CHARS)
+    let more = text.chars().count().saturating_sub(MESSAGE_CHARS);
+    let end: String = text.chars().skip(more).collect();
+    format!("{}{}", if more > 0 { ".." } else { "" }, clip(&end, MESSAGE_CHARS))
 }
 
 fn clip(text: &str, most: usize) -> String {

@@ -134,6 +134,8 @@ pub struct Found {
     pub entries: BTreeMap<WorkloadId, Vec<Entry>>,
     /// The template in force at the tip, for every workload that has one there; the last good one where the tip's is broken.
     pub templates: BTreeMap<WorkloadId, TemplateHash>,
+    /// What files that cannot be read at the tip held when they last could, by their paths.
+    pub dark: BTreeMap<String, BTreeSet<WorkloadId>>,
 }
 
 /// A walk in progress, from a tip back to where its caller stops.
@@ -142,8 +144,8 @@ pub struct Walk {
     tree: Documents,
     /// Workloads that an unreadable file may be hiding, by the file's path.
     hidden: BTreeMap<String, BTreeSet<WorkloadId>>,
-    /// Paths that have been unreadable all the way from the tip.
-    dark: BTreeSet<String>,
+    /// Paths that have been unreadable all the way from the tip, with the paths they have there.
+    dark: BTreeMap<String, String>,
     /// Workloads that the tip names, but whose template it does not tell.
     unsure: BTreeSet<WorkloadId>,
     runs: BTreeMap<WorkloadId, Run>,
@@ -183,7 +185,7 @@ impl Walk {
             walk.tree.add(&reading);
             named.extend(workloads(&reading).cloned());
             if reading.unreadable {
-                walk.dark.insert(path);
+                walk.dark.insert(path.clone(), path);
             }
         }
         for workload in named {
@@ -252,19 +254,26 @@ impl Walk {
         self.found
     }
 
-    /// Ends a walk at a commit whose templates are known from an earlier walk: only what is newer is found.
-    pub fn join(mut self, known: &BTreeMap<WorkloadId, TemplateHash>) -> Found {
+    /// Ends a walk at the tip of an earlier one: only what is newer is found.
+    pub fn join(mut self, older: &Found) -> Found {
         for (workload, run) in std::mem::take(&mut self.runs) {
             if let (Some(hash), Some(commit)) = (run.hash, run.pending)
-                && known.get(&workload) != Some(&hash)
+                && older.templates.get(&workload) != Some(&hash)
             {
                 self.found.entries.entry(workload).or_default().push(Entry { commit, hash });
             }
         }
-        for (workload, hash) in known {
-            let hidden = !self.dark.is_empty() && matches!(self.state(workload), State::Absent);
-            if hidden || self.unsure.contains(workload) {
-                self.found.templates.entry(workload.clone()).or_insert_with(|| hash.clone());
+        let mut carried = std::mem::take(&mut self.unsure);
+        for (path, at_tip) in std::mem::take(&mut self.dark) {
+            if let Some(held) = older.dark.get(&path) {
+                let gone = |workload: &&WorkloadId| matches!(self.state(workload), State::Absent);
+                carried.extend(held.iter().filter(gone).cloned());
+                self.found.dark.entry(at_tip).or_default().extend(held.iter().cloned());
+            }
+        }
+        for workload in carried {
+            if let Some(hash) = older.templates.get(&workload) {
+                self.found.templates.entry(workload).or_insert_with(|| hash.clone());
             }
         }
         self.found
@@ -277,23 +286,22 @@ impl Walk {
         undone: &[(&Change, Arc<Reading>, Arc<Reading>)],
         touched: &mut BTreeSet<WorkloadId>,
     ) -> BTreeSet<WorkloadId> {
-        let mut moved: BTreeMap<BlobId, (BTreeSet<WorkloadId>, bool)> = BTreeMap::new();
+        let mut moved: BTreeMap<BlobId, (BTreeSet<WorkloadId>, Option<String>)> = BTreeMap::new();
         let mut revealed = BTreeSet::new();
         for (change, old, _) in undone.iter().filter(|(_, _, new)| new.unreadable) {
             let hidden = self.hidden.remove(&change.path).unwrap_or_default();
             let dark = self.dark.remove(&change.path);
             touched.extend(hidden.iter().cloned());
-            if dark && !old.unreadable {
+            if let Some(at_tip) = dark.clone().filter(|_| !old.unreadable) {
                 revealed.extend(workloads(old).cloned());
+                self.found.dark.entry(at_tip).or_default().extend(workloads(old).cloned());
             }
             if let Some(blob) = change.new {
-                moved.insert(blob, (hidden.clone(), dark));
+                moved.insert(blob, (hidden.clone(), dark.clone()));
             }
             if old.unreadable {
                 self.hidden.insert(change.path.clone(), hidden);
-                if dark {
-                    self.dark.insert(change.path.clone());
-                }
+                self.dark.extend(dark.map(|at_tip| (change.path.clone(), at_tip)));
             }
         }
         for (change, _, new) in undone.iter().filter(|(_, old, new)| old.unreadable && !new.unreadable) {
@@ -301,9 +309,7 @@ impl Walk {
             hidden.extend(workloads(new).cloned());
             if let Some((more, dark)) = change.old.and_then(|blob| moved.get(&blob)) {
                 hidden.extend(more.iter().cloned());
-                if *dark {
-                    self.dark.insert(change.path.clone());
-                }
+                self.dark.extend(dark.clone().map(|at_tip| (change.path.clone(), at_tip)));
             }
         }
         revealed
@@ -325,7 +331,12 @@ impl Walk {
                 self.unsure.remove(&workload);
                 (None, None)
             }
-            (None, State::Unknown) => (None, None),
+            (None, State::Unknown) => {
+                if !sure {
+                    self.unsure.insert(workload.clone());
+                }
+                (None, None)
+            }
             (Some(hash), State::Known(same)) if same == hash => {
                 run.pending = None;
                 (Some(hash), None)

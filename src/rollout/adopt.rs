@@ -47,7 +47,12 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         epoch: 1,
         rollout: format!("{}-1", live.hash.short()),
         target: live.clone(),
-        proven: vec![live.hash.clone()],
+        // What is not Ready anywhere is proven by nothing.
+        proven: gate::own_pods(set, &observed.pods)
+            .find(|pod| pod.ready)
+            .map(|_| live.hash.clone())
+            .into_iter()
+            .collect(),
         stable: Some(live),
         mode: Mode::Staged,
         plan: desired.plan.clone(),

@@ -119,7 +119,7 @@ fn behind(case: &Case<'_>) -> Behind {
     if target.same_pods(&case.record.target) {
         return Behind::Nobody;
     }
-    match start::meet(desired, case.record, &target) {
+    match start::meet(case, desired, case.record, &target) {
         Meeting::Queue => Behind::Queued,
         Meeting::Block => Behind::Blocking,
         Meeting::Enter(_) | Meeting::Barred => Behind::Nobody,
@@ -154,7 +154,7 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
         return scaled_or_labelled(case, desired, &desired.tip);
     }
     let pending = target.commit.to_string();
-    let meeting = if record.hold.is_some() { None } else { Some(start::meet(desired, record, &target)) };
+    let meeting = if record.hold.is_some() { None } else { Some(start::meet(case, desired, record, &target)) };
     if let Some(Meeting::Enter(entry)) = meeting {
         return begin(case, desired, entry);
     }
@@ -222,7 +222,7 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
         Entry::Fast => "the commit goes back to a proven revision: pauses and soaks are skipped",
         Entry::Continue => "a new revision takes over the exposed pods",
         Entry::Restart => "a new revision starts from the first stage",
-        Entry::Install => "the first revision never became Ready: installed again",
+        Entry::Install => "no revision of it ever became Ready: installed again",
         Entry::Staged => "a new revision is rolled out",
     };
     let mut decision = case.say(Phase::Progressing, Reason::Starting).message(words);

@@ -156,7 +156,8 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
 
 /// Whether a pod was already broken when the rollout began.
 fn was_broken_before(pod: &Pod, began: Timestamp) -> bool {
-    pod.created <= began && pod.ready_since.is_none_or(|since| since <= began)
+    // Strictly: in the second of the start itself the start may have made it.
+    pod.created < began && pod.ready_since.is_none_or(|since| since < began)
 }
 
 /// The pod to blame: one whose trouble has a name before one that is only not Ready, the highest ordinal first.

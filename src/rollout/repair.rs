@@ -48,14 +48,16 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
         // Under Parallel the controller does it itself, unless it counts unavailable pods.
         return Repair::None;
     }
+    // One at a time, condemned ones included.
+    if gate::own_pods(set, question.pods).any(|pod| pod.terminating) {
+        return Repair::UnderWay;
+    }
     let mut broken: Option<&Pod> = None;
     for ordinal in gate::ordinals(set) {
         match question.pods.get(&ordinal).filter(|pod| pod.owner == set.uid) {
-            // Ordered, the controller makes no pod above one that is not Ready: that one is missing because of it.
-            None if broken.is_some() && !set.parallel => {}
-            // One at a time.
-            None => return Repair::UnderWay,
-            Some(pod) if pod.terminating => return Repair::UnderWay,
+            // The controller is about to create it. Ordered, one above a broken pod is missing because of that pod.
+            None if broken.is_none() || set.parallel => return Repair::UnderWay,
+            None => break,
             Some(pod) if pod.ready => {}
             // Ordered: the lowest one is what the controller waits for. Parallel: any of them, the top one first.
             Some(pod) => {

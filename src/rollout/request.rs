@@ -168,8 +168,9 @@ fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         return Err("nothing has failed".into());
     }
     if new.done && has_failed(case.record, &case.record.target) {
-        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed.
-        new = running::completed(&new, case.seconds(), case.set.replicas);
+        // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed, and proven by nothing.
+        let proven = new.proven.clone();
+        new = Record { proven, ..running::completed(&new, case.seconds(), case.set.replicas) };
     }
     new.at = case.seconds();
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
@@ -207,7 +208,7 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let starts = record.done && target.hash != record.target.hash;
     if starts || (running && drift_of(case).is_none()) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
-        let entry = match start::meet(desired, &record, &target) {
+        let entry = match start::meet(case, desired, &record, &target) {
             start::Meeting::Enter(entry) => entry,
             _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
         };
@@ -223,6 +224,11 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let mut set = case.set.clone();
     // What somebody else put there goes, a restart that was rolled out stays.
     set.restarted_at.clone_from(&record.target.restart);
+    if let (true, Some(partition)) = (record.done, start::astray(case)) {
+        // Pods run what somebody else put there: they go back as on a revert, and only then it is at rest.
+        record = start::restarted(&record, record.target.clone(), case.seconds());
+        (record.mode, record.stage, record.partition) = (Mode::Back, Some(0), partition);
+    }
     let partition = partition_at(&record, desired.tip.replicas.unwrap_or(set.replicas));
     let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
     let decision = case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back");
@@ -303,6 +309,12 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
         (new.at, new.generation) = (case.seconds(), set.generation);
         new.hold.clone_from(&record.hold);
+        if record.mode == Mode::Back {
+            // What goes back restarts everywhere, through the stages.
+            new.mode = Mode::Staged;
+            let exposed = stage::exposed(record.partition, set.replicas);
+            (new.stage, new.exposed) = stage::locate(&new.plan, set.replicas, exposed);
+        }
         if record.mode == Mode::Install {
             return say.with(case.advance(new, installed_at(case)));
         }
@@ -320,8 +332,9 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         new.digest.clone_from(&desired.plan_digest);
     }
     if set.replicas == 0 {
-        (new.done, new.stable) = (true, Some(new.target.clone()));
-        return say.with(case.advance(new, PARKED));
+        // As with a new template: nothing to stage, and not over before the controller has made it current.
+        new.mode = Mode::Install;
+        return say.with(case.advance(new, Partition(0)));
     }
     new.stage = Some(0);
     let partition = match new.plan.schedule {

@@ -48,5 +48,8 @@ pub(super) fn at_rest(case: &Case<'_>) -> Decision {
         decision = decision.again(available);
     }
     decision.culprit = answer.culprit;
+    if let Some(hold) = &record.hold {
+        decision = decision.message(format!("paused by {}; `phaseline resume {}` goes on", hold.by, case.name()));
+    }
     decision.waiting(waiting)
 }

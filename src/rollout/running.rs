@@ -45,7 +45,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     if let Some(partition) = left_behind(case) {
         return case
             .say(Phase::Progressing, Reason::WaitingReady)
-            .message("a pod below the partition runs what is being left: it goes back too")
+            .message("a pod below the partition would stay at what is being left: it is taken along")
             .with(case.advance(record.clone(), partition));
     }
     let followed = follow(record, set.replicas);
@@ -60,7 +60,11 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         set,
         pods: &case.observed.pods,
         partition: record.partition,
-        need: if record.mode == Mode::Install { set.replicas } else { standing.count },
+        need: match record.mode {
+            Mode::Install => set.replicas,
+            Mode::Back => stage::exposed(record.partition, set.replicas),
+            Mode::Staged | Mode::Full | Mode::Fast => standing.count,
+        },
         soak: match (record.mode, &standing.group) {
             (Mode::Staged, Some(group)) => group.soak,
             _ => 0,
@@ -89,16 +93,21 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     decision
 }
 
-/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now.
+/// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now;
+/// or of a first install that the controller would make at another revision.
 fn left_behind(case: &Case<'_>) -> Option<Partition> {
     let (set, record) = (case.set, case.record);
-    if record.mode != Mode::Back || record.hold.is_some() || set.observed_generation < set.generation {
+    if record.hold.is_some() || set.observed_generation < set.generation {
         return None;
     }
-    gate::lowest(set, &case.observed.pods, |pod| {
-        pod.revision != set.update_revision && pod.revision != set.current_revision
-    })
-    .filter(|left| *left < record.partition)
+    let left = match record.mode {
+        Mode::Back => gate::lowest(set, &case.observed.pods, |pod| {
+            pod.revision != set.update_revision && pod.revision != set.current_revision
+        }),
+        Mode::Install => (set.current_revision != set.update_revision).then_some(Partition(0)),
+        Mode::Staged | Mode::Full | Mode::Fast => None,
+    };
+    left.filter(|left| *left < record.partition)
 }
 
 /// Weighs gate, deadline, repair and pause.
@@ -121,7 +130,13 @@ fn judge(
     if let Some(failed) =
         record.failed.iter().find(|failed| failed.commit == record.target.commit && failed.hash == record.target.hash)
     {
-        return halted(case, failed);
+        let mut decision = halted(case, failed);
+        if behind == Behind::Blocking {
+            decision.waiting_on = Some(WaitingOn::NewRevisionDecision);
+            decision.message =
+                format!("{}; `phaseline resume {}` takes the newer commit", decision.message, case.name());
+        }
+        return decision;
     }
     // On a way back restarts are nobody's failure: stable may have had its own for years.
     let counted = verdict.restarts.filter(|_| matches!(record.mode, Mode::Staged | Mode::Full));
@@ -142,7 +157,12 @@ fn judge(
             Repair::None | Repair::UnderWay => {}
         }
         if case.now >= deadline {
-            return fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
+            let failed = fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
+            // What is only reported may still come right by time alone.
+            return match answer.available_at {
+                Some(available) => failed.again(available),
+                None => failed,
+            };
         }
         if let Some(available) = answer.available_at {
             decision = decision.again(available);
@@ -275,9 +295,11 @@ pub(super) fn completed(record: &Record, now: i64, replicas: u32) -> Record {
     new.exposed = None;
     new.promoted = false;
     new.at = now;
-    let hash = new.target.hash.clone();
-    new.proven.retain(|proven| *proven != hash);
-    new.proven.push(hash);
+    if replicas > 0 {
+        let hash = new.target.hash.clone();
+        new.proven.retain(|proven| *proven != hash);
+        new.proven.push(hash);
+    }
     // The stable one itself is in the list, beside those that a revert may go back to.
     let keep = usize::try_from(new.plan.rollback_window).unwrap_or(usize::MAX).saturating_add(1);
     let surplus = new.proven.len().saturating_sub(keep.min(Record::MAX_PROVEN));
@@ -367,6 +389,8 @@ fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     }
     let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
     (new.done, new.exposed) = (true, None);
+    // It is what pods come back at from now on; proven it is not.
+    new.stable = Some(new.target.clone());
     case.say(Phase::Degraded, Reason::PromotedByScaleToZero)
         .message("somebody scaled the half-done rollout to zero, which makes its target the current revision for good")
         .with(case.advance(new, PARKED))

@@ -60,17 +60,17 @@ pub(super) fn has_failed(record: &Record, target: &Seen) -> bool {
 }
 
 /// Says how a new target meets the record (`rollout-rules`: a new commit while a rollout runs).
-pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting {
+pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: &Seen) -> Meeting {
     let is_stable = record.stable.as_ref().is_some_and(|stable| stable.same_pods(target));
     let proven = is_in_window(record, target, desired.plan.rollback_window);
     if has_failed(record, target) && !is_stable && !record.proven.contains(&target.hash) {
         return Meeting::Barred;
     }
+    if record.stable.is_none() || nothing_stands(case, record) {
+        return Meeting::Enter(Entry::Install);
+    }
     if record.done {
         return Meeting::Enter(if proven { Entry::Fast } else { Entry::Staged });
-    }
-    if record.stable.is_none() {
-        return Meeting::Enter(Entry::Install);
     }
     if is_stable {
         return Meeting::Enter(Entry::Back);
@@ -88,6 +88,16 @@ pub(super) fn meet(desired: &Desired, record: &Record, target: &Seen) -> Meeting
     }
 }
 
+/// Whether the revision that pods come back at was never seen Ready, and is not now.
+///
+/// It was made current at zero replicas, where nothing could verify it. Held below a partition its pods would come
+/// back broken each time, and the fix would wait for them for ever.
+fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
+    let (set, pods) = (case.set, &case.observed.pods);
+    let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
+    unproven && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
+}
+
 /// The write that starts a rollout on a set that exists.
 pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: Entry) -> Action {
     let (set, now) = (case.set, case.seconds());
@@ -102,11 +112,9 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
         new.partition = Partition(replicas.saturating_sub(kept));
     };
     match entry {
-        _ if replicas == 0 && (record.done || entry == Entry::Install) => {
-            // No pod runs it, so there is nothing to stage: the controller makes it current by itself.
-            (new.done, new.partition) = (true, PARKED);
-            new.stable = Some(new.target.clone());
-        }
+        // At zero replicas there is nothing to stage: the controller makes it current by itself, and whoever scales
+        // up before that gets it all the same.
+        _ if replicas == 0 => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Install => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Back => {
             new.mode = Mode::Back;
@@ -144,6 +152,17 @@ fn way_back(case: &Case<'_>) -> Partition {
     }
     let left = gate::lowest(set, &case.observed.pods, |pod| pod.revision != set.current_revision);
     left.map_or(record.partition, |left| left.min(record.partition))
+}
+
+/// The partition that takes back every pod which a foreign change of a set at rest has reached; none where it has
+/// reached none.
+pub(super) fn astray(case: &Case<'_>) -> Option<Partition> {
+    let (set, record) = (case.set, case.record);
+    let changed = set.template != record.live || set.restarted_at != record.target.restart;
+    if changed && set.current_revision == set.update_revision && set.observed_generation >= set.generation {
+        return Some(Partition(0));
+    }
+    gate::lowest(set, &case.observed.pods, |pod| pod.revision != set.current_revision)
 }
 
 /// The write that creates the set: no stages, parked from the beginning.

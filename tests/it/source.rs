@@ -31,7 +31,7 @@ impl Site {
     fn scoped(only: Option<&str>) -> Self {
         let repo = Repo::new();
         let config = SourceConfig { url: repo.origin_url(), state_dir: repo.state_dir(), ..SourceConfig::default() };
-        let scope = Scope { default_namespace: "default".into(), only: only.map(Into::into) };
+        let scope = Scope { default_namespace: "default".into(), only: only.map(Into::into).into_iter().collect() };
         let source = Source::open(&config, scope).unwrap();
         Self { repo, source }
     }

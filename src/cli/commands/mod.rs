@@ -1,9 +1,13 @@
 //! One file per command.
 
 pub(super) mod completion;
+pub(super) mod history;
 pub(super) mod install;
 pub(super) mod lint;
+pub(super) mod people;
+pub(super) mod plan;
 pub(super) mod run;
+pub(super) mod status;
 pub(super) mod version;
 
 use super::args::Command;
@@ -14,6 +18,16 @@ use super::error::CliError;
 pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
         Command::Run(args) => run::run(&args, context),
+        Command::Plan(args) => plan::run(&args, context),
+        Command::Status(args) => status::run(&args, context),
+        Command::History(args) => history::run(&args, context),
+        Command::Promote(args) => people::promote(&args, context),
+        Command::Pause(args) => people::pause(&args, context),
+        Command::Resume(args) => people::resume(&args, context),
+        Command::Retry(args) => people::retry(&args, context),
+        Command::Restart(args) => people::restart(&args, context),
+        Command::Adopt(args) => people::adopt(&args, context),
+        Command::Release(args) => people::release(&args, context),
         Command::Install(args) => install::run(&args, context),
         Command::Lint(args) => lint::run(&args, context),
         Command::Completion(args) => completion::run(&args, context),

@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
-use crate::cli::args::duration;
+use crate::cli::args::{GlobalArgs, duration};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
@@ -19,6 +19,9 @@ use crate::model::Phase;
 
 /// Where Kubernetes puts the token of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// Asking more often than that serves nobody: a local push wakes at once.
+const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows the repository and rolls its StatefulSets out
 ///
@@ -33,6 +36,9 @@ pub(crate) struct RunArgs {
     /// The cluster to work on [default: in-cluster in a pod without a kubeconfig, else kubeconfig]
     #[arg(long, value_enum, value_name = "WHICH")]
     cluster: Option<Which>,
+    /// A namespace to watch; may be repeated [default: --namespace, else all]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    watch_namespace: Vec<String>,
     /// Does what is due now, waits for nothing, and ends; 1 if something is Degraded or Blocked
     #[arg(long)]
     once: bool,
@@ -47,9 +53,9 @@ pub(crate) struct RunArgs {
 /// A kind of cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
-    /// The one of the kubeconfig.
+    /// The one of the kubeconfig
     Kubeconfig,
-    /// The one this pod runs in.
+    /// The one this pod runs in
     InCluster,
     /// Not built yet.
     #[value(hide = true)]
@@ -63,6 +69,9 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
     }
     if args.cluster == Some(Which::Embedded) {
         return Err(not_built("the embedded cluster").hint("start one by hand, and give its --kubeconfig"));
+    }
+    if args.interval < LEAST_INTERVAL {
+        return Err(CliError::new(Kind::Usage, "--interval has to be at least 1s"));
     }
     let global = &context.global;
     let config = repository::config(global)?;
@@ -84,12 +93,12 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
     let ended: Result<Ended, CliError> = runtime.block_on(async {
         let cluster = Cluster::connect(&options).await?;
         let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
-        let only = global.namespace.clone().filter(|_| !global.all_namespaces);
-        let scope = Scope { default_namespace: namespace, only: only.clone() };
+        let namespaces = namespaces(args, global);
+        let scope = Scope { default_namespace: namespace, only: namespaces.clone() };
         let source = Source::open(&config, scope)?;
         info!(repository = source.url(), "follows");
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));
-        let options = RunOptions { once: args.once, observe: args.observe, namespaces: only.into_iter().collect() };
+        let options = RunOptions { once: args.once, observe: args.observe, namespaces };
         let shutdown = shutdown().map_err(|error| CliError::new(Kind::Io, format!("cannot take signals: {error}")))?;
         Ok(daemon::run(cluster, source, wakes, options, shutdown).await)
     });
@@ -98,6 +107,17 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
     let ended = ended?;
     let bad = ended.phases.values().any(|phase| matches!(phase, Phase::Degraded | Phase::Blocked));
     Ok(if args.once && bad { Exit::of(1) } else { Exit::OK })
+}
+
+/// The namespaces to watch; none: all.
+fn namespaces(args: &RunArgs, global: &GlobalArgs) -> Vec<String> {
+    let mut namespaces = args.watch_namespace.clone();
+    if namespaces.is_empty() && !global.all_namespaces {
+        namespaces.extend(global.namespace.clone());
+    }
+    namespaces.sort();
+    namespaces.dedup();
+    namespaces
 }
 
 /// Done when the process is asked to end.

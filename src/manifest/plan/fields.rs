@@ -45,6 +45,11 @@ impl<'a> Fields<'a> {
         join(&self.at, key)
     }
 
+    /// Whether there is a key that does not belong there: what seems to be missing may be misspelt.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.map.keys().any(|key| !self.keys.known.contains(&key.as_str()))
+    }
+
     /// The JSON pointer of the mapping itself.
     pub(super) fn pointer(&self) -> &str {
         &self.at

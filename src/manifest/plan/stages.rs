@@ -105,6 +105,9 @@ fn name(fields: &Fields<'_>, names: &mut BTreeSet<String>, findings: &mut Findin
 fn size(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Option<(Size, String)> {
     let mut given = ["replicas", "partition", "setWeight"].into_iter().filter_map(|key| Some((key, fields.get(key)?)));
     let Some((key, value)) = given.next() else {
+        if fields.has_unknown() {
+            return None;
+        }
         findings.error(fields.pointer(), "the stage does not say how far it reaches").hint =
             "write `replicas: 1`, `replicas: \"25%\"` or `partition: 3`".into();
         return None;
@@ -229,7 +232,7 @@ fn ramp(spec: &Fields<'_>, deadline: u32, findings: &mut Findings<'_>) -> Option
     };
     let rule = fields.inner(name, keys, findings)?;
     let key = keys.known.first().copied().unwrap_or_default();
-    if rule.get(key).is_none() {
+    if rule.get(key).is_none() && !rule.has_unknown() {
         findings.error(&fields.at(name), format!("`{name}` has no `{key}`")).hint =
             format!("write `{name}: {{{key}: {least}}}`");
         return None;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use phaseline::git::{Credentials, GitError, Limits, Mirror, Movement, SourceConfig};
 
 use super::{chain, id, mirror, source};
+use crate::support::http::Server;
 use crate::support::repo::Repo;
 
 fn pushed() -> (Repo, String) {
@@ -45,6 +46,14 @@ fn a_mirror_outlives_its_process_and_is_shared() {
     assert_eq!(third.last_good(), Some(id(&second)));
     assert_eq!(third.files(&id(&second)).unwrap().files.len(), 2);
     assert_eq!(third.fetch().unwrap().movement, Movement::Same);
+}
+
+#[test]
+fn a_mirror_can_go_to_another_thread() {
+    let (repo, first) = pushed();
+    let mut mirror = mirror(&repo);
+    let tip = std::thread::spawn(move || mirror.fetch().unwrap().tip).join().unwrap();
+    assert_eq!(tip, id(first));
 }
 
 #[test]
@@ -323,20 +332,28 @@ fn a_shallow_source_ends_where_it_is_cut() {
         repo.commit_file("a.yaml", &format!("{round}\n"));
     }
     repo.push();
-    let url = format!("file://{}", repo.origin_path().display());
-    repo.git_in(repo.folder(), &["clone", "-q", "--bare", "--depth=2", &url, "shallow.git"]);
-    let config = SourceConfig { url: repo.folder().join("shallow.git").to_str().unwrap().into(), ..source(&repo) };
+    let origin = format!("file://{}", repo.origin_path().display());
+    repo.git_in(repo.folder(), &["clone", "-q", "--bare", "--depth=2", &origin, "shallow.git"]);
+    let shallow = repo.folder().join("shallow.git");
+    let config = SourceConfig { url: shallow.to_str().unwrap().to_owned(), ..source(&repo) };
     let mut mirror = Mirror::open(&config).unwrap();
-    match mirror.fetch() {
-        Ok(fetched) => {
-            let steps: Vec<_> = mirror.first_parent(&fetched.tip).unwrap().collect();
-            assert!(
-                steps.len() == 2 || matches!(steps.last(), Some(Err(GitError::RepositoryCorrupt { .. }))),
-                "{steps:?}"
-            );
-        }
-        Err(error) => panic!("{}", chain(&error)),
-    }
+    let steps = |mirror: &mut Mirror| {
+        let tip = mirror.fetch().unwrap().tip;
+        let steps: Vec<_> = mirror.first_parent(&tip).unwrap().collect();
+        assert!(steps.iter().all(Result::is_ok), "{steps:?}");
+        steps.len()
+    };
+    assert_eq!((steps(&mut mirror), steps(&mut mirror)), (2, 2));
+    // Over a network libgit2 does not understand such a repository.
+    let server = Server::start(repo.folder());
+    let remote = SourceConfig { url: server.url("shallow.git"), ..source(&repo) };
+    let error = Mirror::open(&remote).unwrap().fetch().unwrap_err();
+    assert!(matches!(error, GitError::Unsupported { .. }), "{error:?}");
+    // Made whole: what is missing is noticed, and a new copy has it.
+    repo.git_in(&shallow, &["fetch", "-q", "--unshallow"]);
+    let tip = mirror.fetch().unwrap().tip;
+    assert!(mirror.first_parent(&tip).unwrap().any(|step| step.is_err()));
+    assert_eq!(steps(&mut mirror), 5);
 }
 
 #[test]

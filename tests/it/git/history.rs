@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use phaseline::git::{End, Goal, Histories, Known, MAX_COMMITS, Mirror, SourceConfig, histories};
+use phaseline::git::{End, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
 use phaseline::model::{CommitId, TemplateHash, WorkloadId};
 use phaseline::revision::history::{BlobId, Change, Entry, Reading, number};
 
@@ -20,8 +20,8 @@ fn reading(content: &[u8]) -> Reading {
     }
 }
 
-fn walk(mirror: &Mirror, tip: &CommitId, goal: Goal<'_>, known: Option<Known<'_>>) -> Histories {
-    histories(mirror, tip, goal, known, MAX_COMMITS, |blob: &BlobId| Ok(Arc::new(reading(&mirror.read(blob)?))))
+fn walk(mirror: &Mirror, tip: &CommitId, goal: Goal<'_>, earlier: Option<&Histories>) -> Histories {
+    histories(mirror, tip, goal, earlier, MAX_COMMITS, |blob: &BlobId| Ok(Arc::new(reading(&mirror.read(blob)?))))
         .unwrap()
 }
 
@@ -33,7 +33,7 @@ fn everything(repo: &Repo) -> Histories {
 
 /// One workload's templates by their subjects' commits, oldest first.
 fn of(histories: &Histories, name: &str) -> Vec<(String, String)> {
-    let entries = histories.entries.get(&WorkloadId::new("ns", name)).cloned().unwrap_or_default();
+    let entries = histories.found.entries.get(&WorkloadId::new("ns", name)).cloned().unwrap_or_default();
     entries.into_iter().rev().map(|entry| (entry.commit.0, entry.hash.0)).collect()
 }
 
@@ -152,7 +152,7 @@ fn deleting_and_adding_again_is_an_entry() {
     repo.push();
     let found = everything(&repo);
     assert_eq!(of(&found, "web"), [entry(&first, "A"), entry(&again, "A")]);
-    assert_eq!(found.templates.len(), 1);
+    assert_eq!(found.found.templates.len(), 1);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn broken_files_and_conflicts_leave_the_last_good_template() {
     repo.commit("moved");
     repo.push();
     let found = everything(&repo);
-    assert_eq!(found.templates.get(&WorkloadId::new("ns", "web")), Some(&TemplateHash("C".into())));
+    assert_eq!(found.found.templates.get(&WorkloadId::new("ns", "web")), Some(&TemplateHash("C".into())));
     assert_eq!(of(&found, "web"), [entry(&first, "A"), entry(&changed, "C")]);
 }
 
@@ -266,19 +266,21 @@ fn a_later_walk_looks_only_at_what_is_new() {
     let web = repo.commit_file("web.yaml", "web=new\n");
     repo.push();
     let tip = mirror.fetch().unwrap().tip;
-    let known = Known { tip: &old, templates: &before.templates };
-    let after = walk(&mirror, &tip, Goal::Everything, Some(known));
+    let after = walk(&mirror, &tip, Goal::Everything, Some(&before));
     assert_eq!((after.walked, after.end), (2, End::Joined));
     assert_eq!(of(&after, "web"), [entry(&web, "new")]);
     assert_eq!(of(&after, "api"), [entry(&api, "X")]);
-    assert_eq!(after.templates.len(), 2);
+    assert_eq!(after.found.templates.len(), 2);
+
+    let whole = after.with_older(before.clone());
+    assert_eq!(whole, walk(&mirror, &tip, Goal::Everything, None));
 
     // Rewritten: the old tip is not met, and the walk is complete again.
     repo.git(&["reset", "-q", "--hard", &commits[3]]);
     let other = repo.commit_file("web.yaml", "web=other\n");
     repo.force_push(&other);
     let tip = mirror.fetch().unwrap().tip;
-    let found = walk(&mirror, &tip, Goal::Everything, Some(known));
+    let found = walk(&mirror, &tip, Goal::Everything, Some(&before));
     assert_eq!((found.walked, found.end), (5, End::Root));
     assert_eq!(of(&found, "web"), [entry(&commits[0], "0"), entry(&commits[3], "1"), entry(&other, "other")]);
 }

@@ -57,14 +57,14 @@ impl Sshd {
         let mut command = Command::new(SSHD);
         command.args(["-D", "-e", "-f"]).arg(dir.join("sshd_config"));
         let log = fs::File::create(dir.join("log")).unwrap();
-        let process = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
+        let sshd = Self { process: command.stdin(Stdio::null()).stderr(log).spawn().unwrap(), port, dir };
         for _ in 0..200 {
             if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(Self { process, port, dir });
+                return Some(sshd);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("sshd did not start: {}", fs::read_to_string(dir.join("log")).unwrap());
+        panic!("sshd did not start: {}", fs::read_to_string(sshd.dir.join("log")).unwrap());
     }
 
     /// What known_hosts files say of this server, or of another with this key.

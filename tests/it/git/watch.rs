@@ -121,8 +121,18 @@ async fn a_repository_that_appears_or_is_replaced_is_watched() {
     }
 }
 
+/// The signal goes to a whole process, so this runs in one of its own.
+#[test]
+fn a_hangup_wakes() {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = command.args(["--exact", "--ignored", "git::watch::hung_up"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
 #[tokio::test]
-async fn a_hangup_wakes() {
+#[ignore = "run by a_hangup_wakes"]
+async fn hung_up() {
     let mut wakes = Wakes::new(None, NEVER);
     let status = std::process::Command::new("kill").args(["-HUP", &std::process::id().to_string()]).status().unwrap();
     assert!(status.success());

@@ -14,30 +14,30 @@ use phaseline::rollout::decide;
 use serde_json::json;
 
 /// The moment every case starts at; rollouts under way began 1000 s before.
-pub(super) const T0: i64 = 1_800_000_000;
+pub(crate) const T0: i64 = 1_800_000_000;
 
 /// A moment, in seconds after the start.
-pub(super) fn at(seconds: i64) -> Timestamp {
+pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(T0 + seconds).unwrap()
 }
 
 /// A template's digest.
-pub(super) fn hash(template: &str) -> TemplateHash {
+pub(crate) fn hash(template: &str) -> TemplateHash {
     TemplateHash(template.into())
 }
 
 /// The ControllerRevision of a template.
-pub(super) fn revision(template: &str) -> String {
+pub(crate) fn revision(template: &str) -> String {
     format!("web-{template}")
 }
 
 /// A revision as records name it.
-pub(super) fn seen(commit: &str, template: &str) -> Seen {
+pub(crate) fn seen(commit: &str, template: &str) -> Seen {
     Seen { commit: CommitId(commit.into()), hash: hash(template), restart: String::new() }
 }
 
 /// A manifest at a commit.
-pub(super) fn version(commit: &str, template: &str, replicas: Option<u32>) -> Version {
+pub(crate) fn version(commit: &str, template: &str, replicas: Option<u32>) -> Version {
     let mut manifest = json!({
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"template": {"id": template, "metadata": {}}},
@@ -60,17 +60,17 @@ pub(super) fn version(commit: &str, template: &str, replicas: Option<u32>) -> Ve
 }
 
 /// A stage of a plan.
-pub(super) fn stage(name: &str, size: Size, soak: u32, pause: Pause) -> Stage {
+pub(crate) fn stage(name: &str, size: Size, soak: u32, pause: Pause) -> Stage {
     Stage { name: name.into(), size, min_ready_seconds: soak, pause }
 }
 
 /// A plan of written stages.
-pub(super) fn plan(stages: Vec<Stage>) -> Plan {
+pub(crate) fn plan(stages: Vec<Stage>) -> Plan {
     Plan { schedule: Schedule::Stages(stages), ..Plan::default() }
 }
 
 /// One pod, then 3, then all; no waits.
-pub(super) fn three() -> Plan {
+pub(crate) fn three() -> Plan {
     plan(vec![
         stage("canary", Size::Pods(1), 0, Pause::None),
         stage("some", Size::Pods(3), 0, Pause::None),
@@ -79,7 +79,7 @@ pub(super) fn three() -> Plan {
 }
 
 /// An owner of fields by server-side apply.
-pub(super) fn owner(manager: &str) -> FieldOwner {
+pub(crate) fn owner(manager: &str) -> FieldOwner {
     FieldOwner {
         manager: manager.into(),
         apply: manager == FieldOwner::DAEMON,
@@ -94,21 +94,21 @@ pub(super) fn owner(manager: &str) -> FieldOwner {
 
 /// The facts of one case.
 #[derive(Debug, Clone)]
-pub(super) struct Bench {
-    pub(super) desired: Desired,
-    pub(super) observed: Observed,
-    pub(super) record: Record,
-    pub(super) now: Timestamp,
+pub(crate) struct Bench {
+    pub(crate) desired: Desired,
+    pub(crate) observed: Observed,
+    pub(crate) record: Record,
+    pub(crate) now: Timestamp,
 }
 
 impl Bench {
     /// Five pods at rest at template A of commit c1, plan [`three`].
-    pub(super) fn resting() -> Self {
+    pub(crate) fn resting() -> Self {
         Self::resting_with(5, three())
     }
 
     /// That many pods at rest at template A of commit c1.
-    pub(super) fn resting_with(replicas: u32, plan: Plan) -> Self {
+    pub(crate) fn resting_with(replicas: u32, plan: Plan) -> Self {
         let tip = version("c1", "A", Some(replicas));
         let record = Record {
             v: Record::VERSION,
@@ -184,12 +184,12 @@ impl Bench {
     }
 
     /// Template B of commit c2 under way over A with that many pods exposed, updated and Ready for 100 s.
-    pub(super) fn running(exposed: u32) -> Self {
+    pub(crate) fn running(exposed: u32) -> Self {
         Self::running_with(5, three(), exposed)
     }
 
     /// The same with other replicas or another plan.
-    pub(super) fn running_with(replicas: u32, plan: Plan, exposed: u32) -> Self {
+    pub(crate) fn running_with(replicas: u32, plan: Plan, exposed: u32) -> Self {
         let mut bench = Self::resting_with(replicas, plan);
         bench.desired.target = None;
         bench.tip("c2", "B");
@@ -216,12 +216,12 @@ impl Bench {
     }
 
     /// The set.
-    pub(super) fn set(&mut self) -> &mut LiveSet {
+    pub(crate) fn set(&mut self) -> &mut LiveSet {
         self.observed.set.as_mut().unwrap()
     }
 
     /// Puts a pod there that is Ready since 100 s ago (since long where it runs A).
-    pub(super) fn pod(&mut self, ordinal: u32, template: &str) -> &mut Pod {
+    pub(crate) fn pod(&mut self, ordinal: u32, template: &str) -> &mut Pod {
         let since = at(if template == "A" { -9000 } else { -100 });
         let pod = Pod {
             ordinal: Ordinal(ordinal),
@@ -245,7 +245,7 @@ impl Bench {
     }
 
     /// Puts a pod there that never became Ready, with a fault.
-    pub(super) fn broken(&mut self, ordinal: u32, template: &str, fault: &str) -> &mut Pod {
+    pub(crate) fn broken(&mut self, ordinal: u32, template: &str, fault: &str) -> &mut Pod {
         let pod = self.pod(ordinal, template);
         pod.ready = false;
         pod.ready_since = Some(pod.created);
@@ -257,7 +257,7 @@ impl Bench {
     }
 
     /// Another template at the tip; the commit in force stays known.
-    pub(super) fn tip(&mut self, commit: &str, template: &str) -> &mut Version {
+    pub(crate) fn tip(&mut self, commit: &str, template: &str) -> &mut Version {
         let new = version(commit, template, self.desired.tip.replicas);
         let before = std::mem::replace(&mut self.desired.tip, new);
         self.desired.tip.rest.clone_from(&before.rest);
@@ -266,7 +266,7 @@ impl Bench {
     }
 
     /// Other replicas at the tip.
-    pub(super) fn scale_commit(&mut self, replicas: Option<u32>) -> &mut Self {
+    pub(crate) fn scale_commit(&mut self, replicas: Option<u32>) -> &mut Self {
         let tip = &self.desired.tip;
         self.desired.tip.manifest = version(&tip.commit.id.0, &tip.hash.0, replicas).manifest;
         self.desired.tip.replicas = replicas;
@@ -275,7 +275,7 @@ impl Bench {
     }
 
     /// Somebody scales the live set; the manifest leaves replicas out.
-    pub(super) fn autoscale(&mut self, replicas: u32) -> &mut Self {
+    pub(crate) fn autoscale(&mut self, replicas: u32) -> &mut Self {
         self.scale_commit(None);
         self.record.rest.clone_from(&self.desired.tip.rest);
         let set = self.set();
@@ -287,7 +287,7 @@ impl Bench {
     }
 
     /// The target has failed, and it is recorded.
-    pub(super) fn failed(&mut self) -> &mut Self {
+    pub(crate) fn failed(&mut self) -> &mut Self {
         self.record.failed.push(Failed {
             commit: self.record.target.commit.clone(),
             hash: self.record.target.hash.clone(),
@@ -298,14 +298,14 @@ impl Bench {
     }
 
     /// A person's request.
-    pub(super) fn ask(&mut self, verb: Verb) -> &mut Self {
+    pub(crate) fn ask(&mut self, verb: Verb) -> &mut Self {
         let request = Request { id: "r1".into(), verb, by: "ann".into(), rollout: String::new(), stage: None };
         self.set().request = Some(Ok(request));
         self
     }
 
     /// Decides.
-    pub(super) fn decide(&mut self) -> Decision {
+    pub(crate) fn decide(&mut self) -> Decision {
         let (record, now) = (self.record.clone(), self.now);
         if let Some(set) = &mut self.observed.set
             && set.record == RecordState::Absent
@@ -318,20 +318,20 @@ impl Bench {
     }
 
     /// Decides about a set without a record.
-    pub(super) fn decide_without_record(&self) -> Decision {
+    pub(crate) fn decide_without_record(&self) -> Decision {
         let decision = decide(&Wanted::Is(&self.desired, None), &self.observed, self.now);
         check(&decision);
         decision
     }
 
     /// The decision in one line.
-    pub(super) fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         line(&self.decide())
     }
 }
 
 /// What holds for every decision.
-pub(super) fn check(decision: &Decision) {
+pub(crate) fn check(decision: &Decision) {
     let writes = decision.actions.iter().filter(|action| !matches!(action, Action::DeletePod { .. })).count();
     assert!(writes <= 1, "more than one write: {decision:?}");
     assert!(decision.actions.len() <= 1, "more than one action: {decision:?}");
@@ -348,7 +348,7 @@ fn short(partition: Partition) -> String {
 }
 
 /// An action in a few words.
-pub(super) fn action_words(action: &Action) -> String {
+pub(crate) fn action_words(action: &Action) -> String {
     let mut words = String::new();
     let tail = |words: &mut String, record: &Record| {
         if let Some(stage) = record.stage {
@@ -401,7 +401,7 @@ pub(super) fn action_words(action: &Action) -> String {
 }
 
 /// What is waited for, in a few words.
-pub(super) fn waiting_words(waiting: Option<&WaitingOn>) -> String {
+pub(crate) fn waiting_words(waiting: Option<&WaitingOn>) -> String {
     match waiting {
         None => "-".into(),
         Some(WaitingOn::ObservedGeneration { generation }) => format!("ObservedGeneration {generation}"),
@@ -419,7 +419,7 @@ pub(super) fn waiting_words(waiting: Option<&WaitingOn>) -> String {
 }
 
 /// A decision in one line: actions | phase reason | waiting.
-pub(super) fn line(decision: &Decision) -> String {
+pub(crate) fn line(decision: &Decision) -> String {
     let actions = match decision.actions.as_slice() {
         [] => "-".into(),
         actions => actions.iter().map(action_words).collect::<Vec<_>>().join(" + "),
@@ -429,10 +429,10 @@ pub(super) fn line(decision: &Decision) -> String {
 }
 
 /// One row of a table: a name, how the facts are bent, and the line expected.
-pub(super) type Row = (&'static str, fn() -> Bench, &'static str);
+pub(crate) type Row = (&'static str, fn() -> Bench, &'static str);
 
 /// Runs a table and shows every row that differs.
-pub(super) fn run(rows: &[Row]) {
+pub(crate) fn run(rows: &[Row]) {
     let mut wrong = String::new();
     for (name, make, expected) in rows {
         let got = make().line();
@@ -444,14 +444,14 @@ pub(super) fn run(rows: &[Row]) {
 }
 
 /// A bench bent by a closure.
-pub(super) fn bent(mut bench: Bench, bend: impl FnOnce(&mut Bench)) -> Bench {
+pub(crate) fn bent(mut bench: Bench, bend: impl FnOnce(&mut Bench)) -> Bench {
     bend(&mut bench);
     bench
 }
 
 impl Bench {
     /// A pod that is there.
-    pub(super) fn pod_mut(&mut self, ordinal: u32) -> &mut Pod {
+    pub(crate) fn pod_mut(&mut self, ordinal: u32) -> &mut Pod {
         self.observed.pods.get_mut(&Ordinal(ordinal)).unwrap()
     }
 }

@@ -2,8 +2,8 @@
 
 use phaseline::model::record::Answer;
 use phaseline::model::{
-    Action, FieldOwner, Hold, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Phase, Plan, Reason,
-    Record, Size, Verb, WaitingOn,
+    Action, FieldOwner, Hold, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Reason, Record, Size,
+    Verb,
 };
 
 use super::bench::{Bench, at, bent, hash, line, owner, plan, seen, stage, three};
@@ -222,7 +222,8 @@ fn a_rollout_promoted_by_zero_and_taken_as_it_is_is_stable() {
     bench.ask(Verb::Retry);
     let decision = bench.decide();
     let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
-    assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("B"))));
+    assert_eq!((record.stable.as_ref(), record.proven.last()), (Some(&record.target), Some(&hash("A"))));
+    assert!(record.failed.is_empty());
 }
 
 #[test]
@@ -343,4 +344,193 @@ fn taking_a_blocked_commit_does_nothing_that_is_forbidden() {
     bench.scale_commit(Some(0));
     bench.ask(Verb::Resume);
     assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+}
+
+/// The way back from B, whose pod 2 it broke, below others.
+fn broken_below() -> Bench {
+    bent(Bench::running(3), |b| {
+        b.tip("c4", "A");
+        b.record.target = seen("c4", "A");
+        (b.record.mode, b.record.live) = (Mode::Back, hash("A"));
+        let set = b.set();
+        (set.template, set.update_revision) = (hash("A"), "web-A".into());
+        b.broken(2, "B", "CrashLoopBackOff");
+    })
+}
+
+#[test]
+fn a_pod_missing_above_a_broken_one_does_not_keep_it_from_being_replaced() {
+    let mut bench = broken_below();
+    bench.observed.pods.remove(&Ordinal(4));
+    assert_eq!(bench.line(), "DeletePod 2 | Progressing WaitingReady | PodCreated 4");
+    bench.observed.pods.remove(&Ordinal(0));
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodCreated 4");
+}
+
+#[test]
+fn no_pod_is_replaced_while_a_condemned_one_terminates() {
+    let mut bench = broken_below();
+    bench.pod(7, "B").terminating = true;
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodUpdated 4 web-B");
+}
+
+#[test]
+fn what_was_made_current_at_zero_replicas_and_never_became_ready_is_no_stable_revision() {
+    let mut bench = Bench::resting_with(0, three());
+    bench.tip("c2", "B");
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.mode, record.partition), (false, Mode::Install, Partition(0)));
+    bench.record = Record { generation: 3, ..(**record).clone() };
+    let set = bench.set();
+    (set.template, set.partition, set.record) = (hash("B"), Some(Partition(0)), Default::default());
+    set.update_revision = "web-B".into();
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | ControllerPromotion");
+    bench.set().current_revision = "web-B".into();
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.proven.contains(&hash("B"))), (true, false));
+    // Scaled up it turns out to be broken; the fix is not held back by it.
+    let mut up = Bench::resting();
+    up.record = Record { generation: 3, rest: up.record.rest.clone(), ..(**record).clone() };
+    let set = up.set();
+    (set.template, set.current_revision, set.update_revision) = (hash("B"), "web-B".into(), "web-B".into());
+    for ordinal in 0..5 {
+        up.observed.pods.remove(&Ordinal(ordinal));
+    }
+    up.broken(0, "B", "CrashLoopBackOff");
+    up.tip("c3", "C");
+    assert_eq!(up.line(), "Start C of C p=0 replicas=5 Install | Progressing Starting | -");
+    up.pod(0, "B");
+    assert_eq!(up.line(), "Start C of C p=4 replicas=5 stage=0 | Progressing Starting | -");
+}
+
+/// A set at rest in which somebody put another template and let it roll.
+fn rolled_by_another(bend: impl FnOnce(&mut Bench)) -> Bench {
+    bent(Bench::resting(), |b| {
+        let set = b.set();
+        set.generation += 1;
+        set.observed_generation += 1;
+        set.template = hash("X");
+        set.update_revision = "web-X".into();
+        set.partition = Some(Partition(0));
+        b.ask(Verb::ResumeOverwrite);
+        bend(b);
+    })
+}
+
+#[test]
+fn an_overwrite_at_rest_takes_back_the_pods_that_a_foreign_change_has_reached() {
+    let mut bench = rolled_by_another(|b| b.pod(3, "X").restarts = 0);
+    assert_eq!(bench.line(), "Overwrite A of A p=3 replicas=5 stage=0 Back answered | Progressing Starting | -");
+    let mut bench = rolled_by_another(|b| b.set().current_revision = "web-X".into());
+    assert_eq!(bench.line(), "Overwrite A of A p=0 replicas=5 stage=0 Back answered | Progressing Starting | -");
+    let mut bench = rolled_by_another(|_| ());
+    assert_eq!(bench.line(), "Overwrite A of A p=parked replicas=5 done answered | Progressing Starting | -");
+}
+
+#[test]
+fn an_install_at_zero_replicas_proves_nothing() {
+    let mut bench = Bench::resting_with(0, three());
+    (bench.record.mode, bench.record.done, bench.record.stable) = (Mode::Install, false, None);
+    bench.record.proven.clear();
+    let decision = bench.decide();
+    let [Action::Patch { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.done, record.proven.len()), (true, 0));
+}
+
+#[test]
+fn a_newer_commit_that_waits_for_a_person_behind_a_failure_is_spoken_of() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Block;
+    bench.broken(4, "B", "ImagePullBackOff");
+    bench.failed();
+    bench.tip("c3", "C");
+    assert_eq!(bench.line(), "- | Degraded ProgressDeadlineExceeded | NewRevisionDecision");
+    bench.ask(Verb::Resume);
+    assert_eq!(bench.line(), "Start C of C p=4 replicas=5 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn a_restart_asked_for_on_the_way_back_goes_through_the_stages() {
+    let mut bench = Bench::running(1);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    (set.template, set.update_revision) = (hash("A"), "web-A@monday".into());
+    (set.generation, set.observed_generation, set.restarted_at) = (4, 4, "monday".into());
+    assert_eq!(bench.line(), "Note stage=0 | Progressing Starting | -");
+}
+
+#[test]
+fn a_way_back_needs_the_pods_above_its_partition_and_no_others() {
+    let mut bench = Bench::running(3);
+    bench.tip("c4", "A");
+    bench.record.target = seen("c4", "A");
+    (bench.record.mode, bench.record.live) = (Mode::Back, hash("A"));
+    let set = bench.set();
+    // Over an upgrade stable has another name, and the set has shrunk since.
+    (set.template, set.update_revision, set.replicas) = (hash("A"), "web-A2".into(), 4);
+    bench.desired.tip.replicas = Some(4);
+    bench.observed.pods.remove(&Ordinal(4));
+    for ordinal in 2..4 {
+        bench.pod(ordinal, "A2");
+    }
+    assert_eq!(bench.line(), "Patch p=parked stage=2 Back done | Healthy RolledBack | -");
+}
+
+#[test]
+fn a_pod_made_in_the_second_of_the_start_was_not_broken_before() {
+    let mut bench = Bench::running(1);
+    let began = at(-1000);
+    let pod = bench.broken(0, "A", "");
+    (pod.created, pod.ready_since) = (began, Some(began));
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodReady 0");
+}
+
+#[test]
+fn a_template_that_comes_with_the_scale_up_from_zero_is_not_staged_above_an_unproven_one() {
+    let mut bench = Bench::resting_with(0, three());
+    bench.record.proven.clear();
+    bench.tip("c2", "B");
+    bench.scale_commit(Some(5));
+    assert_eq!(bench.line(), "Start B of B p=0 replicas=5 Install | Progressing Starting | -");
+}
+
+#[test]
+fn an_adopted_set_without_a_ready_pod_is_proven_by_nothing() {
+    let mut bench = Bench::resting();
+    for ordinal in 0..5 {
+        bench.broken(ordinal, "A", "CrashLoopBackOff");
+    }
+    bench.ask(Verb::Adopt);
+    let decision = bench.decide_without_record();
+    let [Action::Adopt { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert!(record.proven.is_empty());
+}
+
+#[test]
+fn a_late_install_is_looked_at_again_when_its_pod_has_been_ready_for_long_enough() {
+    let mut bench = Bench::running(5);
+    (bench.record.mode, bench.record.stable, bench.record.stage) = (Mode::Install, None, None);
+    bench.record.plan.progress_deadline_seconds = 20;
+    bench.set().min_ready_seconds = 50;
+    bench.observed.progress = bench.decide().progress;
+    bench.observed.progress.at = Some(at(-900));
+    bench.pod_mut(4).ready_since = Some(at(-10));
+    bench.observed.progress.reached.insert(Ordinal(4), phaseline::model::Milestone::Ready);
+    bench.observed.progress.verified = 5;
+    let decision = bench.decide();
+    assert_eq!(line(&decision), "- | Degraded ProgressDeadlineExceeded | PodAvailable 4 at +41");
+    assert_eq!(decision.requeue, Some(at(41)));
+}
+
+#[test]
+fn a_first_install_that_would_be_made_at_another_revision_is_not_held_back() {
+    let mut bench = install_changed(|_| ());
+    bench.record.generation = 4;
+    bench.set().current_revision = "web-A".into();
+    bench.set().update_revision = "web-B".into();
+    assert_eq!(bench.line(), "Patch p=0 Install | Progressing WaitingReady | -");
 }

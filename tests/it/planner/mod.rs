@@ -3,6 +3,7 @@
 
 mod bench;
 mod found;
+mod properties;
 mod s02_record;
 mod s03_parking;
 mod s04_gate;
@@ -14,3 +15,4 @@ mod s09_adoption;
 mod s10_drift;
 mod s12_history;
 mod words;
+mod world;

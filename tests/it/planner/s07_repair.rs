@@ -27,6 +27,7 @@ fn reinstalled() -> Bench {
         for ordinal in 1..5 {
             b.observed.pods.remove(&Ordinal(ordinal));
         }
+        b.set().replicas = 1;
         b.broken(0, "A", "CrashLoopBackOff");
     })
 }
@@ -208,7 +209,7 @@ const ROWS: &[Row] = &[
     (
         "a first install that never worked: replaced one at a time",
         reinstalled,
-        "DeletePod 0 | Progressing WaitingReady | PodCreated 4",
+        "DeletePod 0 | Progressing WaitingReady | PodUpdated 0 web-A",
     ),
     (
         "a first install that is broken waits for a fix",
@@ -222,7 +223,7 @@ const ROWS: &[Row] = &[
                 b.now = at(500);
             })
         },
-        "- | Degraded ProgressDeadlineExceeded | PodCreated 4",
+        "- | Degraded ProgressDeadlineExceeded | PodReady 0 CrashLoopBackOff",
     ),
 ];
 

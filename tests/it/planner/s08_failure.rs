@@ -152,6 +152,7 @@ const ROWS: &[Row] = &[
         || {
             bent(late(), |b| {
                 b.record.mode = Mode::Install;
+                b.set().current_revision = "web-B".into();
                 b.now = at(2000);
             })
         },

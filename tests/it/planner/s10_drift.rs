@@ -191,7 +191,7 @@ const ROWS: &[Row] = &[
                 b.observed.pods.clear();
             })
         },
-        "Note done | Progressing Starting | -",
+        "Patch p=0 Install | Progressing Starting | -",
     ),
     (
         "a restart that is taken back is a drift",

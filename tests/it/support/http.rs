@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-fn serve(mut stream: TcpStream, manners: &Manners, seen: &Mutex<Vec<Request>>, root: &PathBuf) {
+fn serve(mut stream: TcpStream, manners: &Manners, seen: &Mutex<Vec<Request>>, root: &Path) {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let Some(request) = read_request(&stream) else { return };
     seen.lock().unwrap().push(request.clone());

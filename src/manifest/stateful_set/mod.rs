@@ -190,4 +190,4 @@ fn annotation<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 const RESERVED: [&str; 2] = [Record::ANNOTATION, Request::ANNOTATION];
 
 #[cfg(test)]
-mod tests;
+pub(in crate::manifest) mod tests;

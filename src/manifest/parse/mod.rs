@@ -314,3 +314,6 @@ fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::findings::limit;
 use super::parse::Document;
 use super::plan::{self, PlanDocument, PlanReading, plan_digest};
 use super::stateful_set::{self, Manifest, SetReading};
@@ -205,6 +206,7 @@ impl<'a> Binder<'a> {
         }
         findings.sort();
         findings.dedup();
+        limit(&mut findings);
         match manifest {
             Some(manifest) if !findings.iter().any(Diagnostic::is_error) => {
                 Ok(BoundWorkload { manifest, plan, diagnostics: findings })

@@ -1,0 +1,58 @@
+//! `restart`: asks for a restart as kubectl does; the plan rolls it.
+
+use clap::Args;
+
+use super::ask::failed;
+use crate::cli::args;
+use crate::cli::context::{Context, Exit};
+use crate::cli::error::{CliError, Kind};
+use crate::cli::session::Session;
+use crate::cluster::{Outcome, read};
+use crate::model::{LiveSet, RecordState};
+
+/// How often it is tried when the set has moved in the meantime.
+const TRIES: usize = 5;
+
+/// Restarts the pods of a set, through the stages of its plan
+///
+/// Writes the annotation that `kubectl rollout restart` writes. No pod moves before the daemon rolls it out.
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    /// The set: NAME or sts/NAME
+    #[arg(value_name = "NAME", value_parser = args::set_name)]
+    name: String,
+}
+
+pub(in crate::cli::commands) fn run(args: &RestartArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let session = Session::open(&context.global)?;
+    let workload = session.workload(&args.name);
+    for _ in 0..TRIES {
+        let observed = session.observe(&workload)?;
+        let Some(set) = &observed.set else {
+            return Err(CliError::new(Kind::NotFound, format!("there is no StatefulSet {workload}"))
+                .hint("name its namespace with -n"));
+        };
+        if let Some(why) = refusal(set, &args.name) {
+            return Err(CliError::new(Kind::Refused, format!("restart of {workload} is refused: {why}")));
+        }
+        match session.wait(read::restart(&session.cluster, &workload, set, context.now())) {
+            Outcome::Done(_) => {
+                writeln!(context.out, "statefulset.apps/{} restart requested", args.name)?;
+                context.note("the daemon rolls it out by the plan: `phaseline status -w` follows it")?;
+                return Ok(Exit::OK);
+            }
+            Outcome::Moved(_) => {}
+            outcome => return Err(failed(&format!("cannot ask for a restart of {workload}"), outcome)),
+        }
+    }
+    Err(CliError::new(Kind::Cluster, format!("{workload} changes too fast to write on it; try again")))
+}
+
+/// Without a record nothing holds the pods back: they would all restart at once.
+fn refusal(set: &LiveSet, name: &str) -> Option<String> {
+    match &set.record {
+        RecordState::Is(..) => None,
+        RecordState::Absent => Some(format!("it is not managed by phaseline: `phaseline adopt {name}` first")),
+        RecordState::Unreadable(why) => Some(format!("its record cannot be read: {why}")),
+    }
+}

@@ -1,0 +1,148 @@
+//! One look at the workloads: the cluster, the repository where one is named, and what the rules say.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::goes_on;
+use crate::cli::args::GlobalArgs;
+use crate::cli::error::{CliError, Kind, chain};
+use crate::cli::output::status::{SourceState, Status};
+use crate::cli::repository;
+use crate::cli::session::Session;
+use crate::daemon::{Source, View};
+use crate::model::{Decision, Observed, Progress, RecordState, Wanted, WorkloadId};
+use crate::rollout::decide;
+
+/// How often the repository is asked while somebody watches.
+const FETCH: Duration = Duration::from_secs(15);
+
+/// What one look shows.
+pub(super) struct Look {
+    /// The workloads, by namespace and name.
+    pub(super) items: Vec<Status>,
+    /// Of each, whether it will go on by itself.
+    pub(super) waiting: Vec<bool>,
+    /// The repository, where one is named.
+    pub(super) source: Option<SourceState>,
+    /// The namespace that was looked at; none: all.
+    pub(super) place: Option<String>,
+}
+
+/// Looks, and remembers between two looks what the deadline is counted from.
+pub(super) struct Looker<'a> {
+    session: &'a Session,
+    name: Option<WorkloadId>,
+    place: Option<String>,
+    flags: String,
+    source: Option<Source>,
+    fetched: Option<Instant>,
+    trouble: String,
+    progress: BTreeMap<WorkloadId, Progress>,
+}
+
+impl<'a> Looker<'a> {
+    pub(super) fn new(session: &'a Session, global: &GlobalArgs, name: Option<&str>) -> Result<Self, CliError> {
+        let source = match global.repo {
+            Some(_) => Some(repository::open(global, &session.namespace)?),
+            None => None,
+        };
+        Ok(Self {
+            session,
+            name: name.map(|name| session.workload(name)),
+            place: (!global.all_namespaces).then(|| session.namespace.clone()),
+            flags: global.namespace.as_ref().map(|name| format!(" -n {name}")).unwrap_or_default(),
+            source,
+            fetched: None,
+            trouble: String::new(),
+            progress: BTreeMap::new(),
+        })
+    }
+
+    /// Looks once.
+    pub(super) fn look(&mut self, now: Timestamp) -> Result<Look, CliError> {
+        let view = self.read_repository();
+        let observed = self.observe(view.as_deref())?;
+        let source = self.source.as_ref().map(|source| SourceState {
+            url: source.url().to_owned(),
+            commit: view.as_ref().map(|view| view.commit.id.0.clone()).unwrap_or_default(),
+            trouble: self.trouble.clone(),
+        });
+        let (mut items, mut waiting) = (Vec::new(), Vec::new());
+        for mut observed in observed {
+            observed.progress = self.progress.remove(&observed.workload).unwrap_or_default();
+            let decision = self.decide(view.as_deref(), &observed, now);
+            let flags = if observed.workload.namespace == self.session.cluster.default_namespace {
+                self.flags.clone()
+            } else {
+                format!(" -n {}", observed.workload.namespace)
+            };
+            items.push(Status::of(&observed, &decision, &flags, now));
+            waiting.push(goes_on(decision.phase, decision.waiting_on.as_ref()));
+            self.progress.insert(observed.workload, decision.progress);
+        }
+        Ok(Look { items, waiting, source, place: self.place.clone() })
+    }
+
+    /// What Git says; where it cannot be asked, what it last said.
+    fn read_repository(&mut self) -> Option<std::sync::Arc<View>> {
+        let source = self.source.as_mut()?;
+        if self.fetched.is_none_or(|fetched| fetched.elapsed() >= FETCH) {
+            self.trouble = source.refresh().err().map(|error| chain(&error)).unwrap_or_default();
+            self.fetched = Some(Instant::now());
+        }
+        match source.view() {
+            Ok(view) => Some(view),
+            Err(error) => {
+                if self.trouble.is_empty() {
+                    self.trouble = chain(&error);
+                }
+                None
+            }
+        }
+    }
+
+    /// The workloads asked for, in order.
+    fn observe(&self, view: Option<&View>) -> Result<Vec<Observed>, CliError> {
+        let is_named = |workload: &WorkloadId| view.is_some_and(|view| view.wishes.contains_key(workload));
+        if let Some(workload) = &self.name {
+            let observed = self.session.observe(workload)?;
+            if observed.set.is_none() && !is_named(workload) {
+                let place = format!("there is no StatefulSet {} in namespace {}", workload.name, workload.namespace);
+                let place = if view.is_some() { place + ", and the repository names none" } else { place };
+                return Err(CliError::new(Kind::NotFound, place).hint("name its namespace with -n"));
+            }
+            return Ok(vec![observed]);
+        }
+        let mut all: BTreeMap<WorkloadId, Observed> = self
+            .session
+            .list(self.place.as_deref())?
+            .into_iter()
+            .filter(|observed| is_named(&observed.workload) || is_managed(observed))
+            .map(|observed| (observed.workload.clone(), observed))
+            .collect();
+        for workload in view.into_iter().flat_map(|view| view.wishes.keys()) {
+            if self.place.as_ref().is_none_or(|place| *place == workload.namespace) {
+                all.entry(workload.clone()).or_insert_with(|| repository::absent(workload));
+            }
+        }
+        Ok(all.into_values().collect())
+    }
+
+    fn decide(&mut self, view: Option<&View>, observed: &Observed, now: Timestamp) -> Decision {
+        let Some((view, source)) = view.zip(self.source.as_mut()) else {
+            return decide(&Wanted::Unknown, observed, now);
+        };
+        let Some(wish) = view.wishes.get(&observed.workload) else { return decide(&Wanted::Absent, observed, now) };
+        match repository::complete(source, wish, observed) {
+            Some(desired) => decide(&Wanted::Is(&desired, wish.problem.as_ref()), observed, now),
+            None => decide(&wish.wanted(), observed, now),
+        }
+    }
+}
+
+/// Whether it is any business of ours.
+fn is_managed(observed: &Observed) -> bool {
+    observed.set.as_ref().is_some_and(|set| set.record != RecordState::Absent)
+}

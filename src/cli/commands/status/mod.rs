@@ -1,0 +1,183 @@
+//! `status`: how workloads are, what they wait for, what would move them.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::cli::args::{self, Format};
+use crate::cli::context::{Context, Exit};
+use crate::cli::error::{CliError, Kind};
+use crate::cli::output::status::{Status, StatusList, StatusObject};
+use crate::cli::output::{self, status_text};
+use crate::cli::session::Session;
+use crate::model::{Phase, WaitingOn};
+
+mod look;
+
+use look::{Look, Looker};
+
+/// How often the cluster is asked while somebody watches.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Clears the terminal and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Shows how rollouts are, what they wait for, and what would move them
+///
+/// Works from the cluster alone, with or without a running daemon. With --repo it fetches first, so that a commit that
+/// the daemon has not seen yet counts too: that is what a pipeline wants after a push. Without NAME every managed set
+/// of the namespace is shown.
+///
+/// Exit code: 0 Healthy, 1 Degraded or Blocked, 3 still going (at the timeout, or when not waiting), 4 Paused,
+/// 2 error; of several workloads the worst, in the order 1, 3, 4, 0.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The set: NAME or sts/NAME
+    #[arg(value_name = "NAME", value_parser = args::set_name)]
+    name: Option<String>,
+    /// Watches until the rollout has ended, failed, or waits for a person
+    #[arg(short, long)]
+    watch: bool,
+    /// Waits for that end, at most so long
+    #[arg(long, value_name = "DURATION", value_parser = args::duration)]
+    timeout: Option<Duration>,
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(value_parser = Format::among(&["table", "wide", "json", "yaml", "name"]))]
+    output: Format,
+}
+
+pub(super) fn run(args: &StatusArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if args.name.is_some() && context.global.all_namespaces {
+        return Err(
+            CliError::new(Kind::Usage, "a set cannot be named across all namespaces").hint("leave out -A, or the name")
+        );
+    }
+    let session = Session::open(&context.global)?;
+    let mut looker = Looker::new(&session, &context.global, args.name.as_deref())?;
+    let look = looker.look(context.now())?;
+    if !args.watch && args.timeout.is_none() {
+        print(args, context, &look)?;
+        return Ok(exit(&look.items));
+    }
+    wait(args, context, &session, &mut looker, look)
+}
+
+/// Looks again and again until everything has settled.
+fn wait(
+    args: &StatusArgs,
+    context: &mut Context<'_>,
+    session: &Session,
+    looker: &mut Looker<'_>,
+    mut look: Look,
+) -> Result<Exit, CliError> {
+    let end = args.timeout.map(|timeout| Instant::now() + timeout);
+    let mut shown: Option<Vec<Status>> = None;
+    let mut failing = false;
+    loop {
+        let still: Vec<Status> = look.items.iter().map(Status::still).collect();
+        if shown.as_ref() != Some(&still) {
+            if args.watch {
+                if context.terminal && matches!(args.output, Format::Table | Format::Wide) {
+                    write!(context.out, "{CLEAR}")?;
+                }
+                print(args, context, &look)?;
+            } else {
+                for item in &look.items {
+                    context.note(&progress(item))?;
+                }
+            }
+            context.out.flush()?;
+            shown = Some(still);
+        }
+        let left = end.map_or(POLL, |end| end.saturating_duration_since(Instant::now()).min(POLL));
+        if look.waiting.iter().all(|waiting| !waiting) || left.is_zero() {
+            if !args.watch {
+                print(args, context, &look)?;
+            }
+            return Ok(exit(&look.items));
+        }
+        session.wait(async { tokio::time::sleep(left).await });
+        match looker.look(context.now()) {
+            Ok(news) => (look, failing) = (news, false),
+            // It may come back; the last good look stands until then.
+            Err(error) if !failing => {
+                failing = true;
+                error.print(context.err)?;
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// A line of progress on stderr.
+fn progress(item: &Status) -> String {
+    let mut line = format!("{}: {} ({})", item.name, item.phase, item.reason);
+    if let Some(stage) = &item.stage {
+        line.push_str(&format!(", stage {}/{}", stage.number, stage.of));
+    }
+    if let Some(waiting) = &item.waiting_on {
+        line.push_str(&format!(", waits {}", waiting.text));
+    }
+    line
+}
+
+fn print(args: &StatusArgs, context: &mut Context<'_>, look: &Look) -> Result<(), CliError> {
+    let source = look.source.as_ref();
+    match args.output {
+        Format::Json | Format::Yaml => match (&args.name, look.items.as_slice()) {
+            (Some(_), [item]) => output::structured(context.out, args.output, &StatusObject::of(item, source))?,
+            _ => {
+                let list = StatusList::of(look.items.clone(), look.source.clone());
+                output::structured(context.out, args.output, &list)?;
+            }
+        },
+        Format::Name => {
+            for item in &look.items {
+                writeln!(context.out, "statefulset.apps/{}", item.name)?;
+            }
+        }
+        Format::Table if args.name.is_some() => {
+            for item in &look.items {
+                status_text::page(context.out, item, source, context.color)?;
+            }
+        }
+        Format::Table | Format::Wide => {
+            if let Some(source) = source.filter(|source| !source.trouble.is_empty()) {
+                context.note(&format!("warning: {}", status_text::source_line(source)))?;
+            }
+            if look.items.is_empty() {
+                let place = look.place.as_deref().map_or_else(String::new, |name| format!(" in namespace {name}"));
+                context.note(&format!("no StatefulSet{place} is managed by phaseline"))?;
+                return Ok(());
+            }
+            let table = status_text::list(&look.items, look.place.is_none(), args.output == Format::Wide);
+            write!(context.out, "{table}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The worst of them: something wrong, then something under way, then something paused.
+fn exit(items: &[Status]) -> Exit {
+    let codes = items.iter().map(|item| match item.phase {
+        Phase::Healthy => 0,
+        Phase::Degraded | Phase::Blocked => 1,
+        Phase::Progressing => 3,
+        Phase::Paused => 4,
+    });
+    let rank = |code: &u8| [0, 4, 3, 1].iter().position(|other| other == code);
+    Exit::of(codes.max_by_key(rank).unwrap_or_default())
+}
+
+/// Whether time, or the daemon, will change something without a person.
+fn goes_on(phase: Phase, waiting: Option<&WaitingOn>) -> bool {
+    match phase {
+        Phase::Progressing => true,
+        Phase::Paused => matches!(waiting, Some(WaitingOn::Pause { .. })),
+        Phase::Healthy | Phase::Degraded | Phase::Blocked => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

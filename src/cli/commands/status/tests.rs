@@ -1,0 +1,1 @@
+//! Exit codes, pages and JSON from hand-made facts.

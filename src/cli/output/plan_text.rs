@@ -1,0 +1,168 @@
+//! `plan` for people: a page for each workload that changes, a line for each that does not.
+
+use std::io::{self, Write};
+
+use super::diff::{self, Op};
+use super::plan::{PlanItem, PlanObject, PlanStage};
+use super::status::Revision;
+use super::table::table;
+use super::text;
+use crate::cli::foresee::Entry;
+use crate::model::{CommitId, Phase, TemplateHash};
+
+/// Prints it all.
+pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
+    let commit = &plan.commit;
+    let line = format!("commit {} {}: {}", short(&commit.id), commit.author, commit.subject);
+    writeln!(out, "{}", text::line(&line))?;
+    for item in &plan.items {
+        writeln!(out)?;
+        page(out, item, color)?;
+    }
+    if !plan.diagnostics.is_empty() {
+        writeln!(out)?;
+    }
+    for diagnostic in &plan.diagnostics {
+        writeln!(out, "{}", text::lines(&diagnostic.to_string()))?;
+    }
+    if plan.other_objects > 0 {
+        let (objects, are) = if plan.other_objects == 1 { ("object", "is") } else { ("objects", "are") };
+        writeln!(out, "\n{} {objects} of other kinds {are} left to others", plan.other_objects)?;
+    }
+    let changes = plan.items.iter().filter(|item| item.changes).count();
+    writeln!(out, "\n{} of {} workloads would change", changes, plan.items.len())
+}
+
+fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
+    writeln!(out, "{}/{}: {}", item.namespace, item.name, headline(item))?;
+    if is_quiet(item) {
+        return Ok(());
+    }
+    for problem in &item.problems {
+        indented(out, &problem.to_string())?;
+    }
+    if !item.refused.is_empty() {
+        indented(out, &format!("the server refuses it: {}", item.refused))?;
+    }
+    indented(out, &format!("now: {} ({})", item.phase, item.reason))?;
+    if !item.message.is_empty() {
+        indented(out, &item.message)?;
+    }
+    for (word, revision) in [("current", &item.current), ("target ", &item.target)] {
+        if let Some(revision) = revision {
+            indented(out, &format!("{word} {}", revision_words(revision)))?;
+        }
+    }
+    for change in &item.fields {
+        for line in diff::lines(change) {
+            let code = match change.op {
+                Op::Add => 32,
+                Op::Remove => 31,
+                Op::Replace | Op::Reorder => 33,
+            };
+            if color { writeln!(out, "  \x1b[{code}m{line}\x1b[0m")? } else { writeln!(out, "  {line}")? }
+        }
+    }
+    for conflict in &item.conflicts {
+        let (fields, managers) = (conflict.fields.join(", "), conflict.managers.join(", "));
+        indented(out, &format!("owned by {managers}: {fields}"))?;
+    }
+    if !item.claims_removed.is_empty() {
+        indented(out, &format!("claims that go with the scale-down: {}", item.claims_removed.join(", ")))?;
+    }
+    for warning in &item.warnings {
+        indented(out, &format!("warning: {warning}"))?;
+    }
+    if !item.stages.is_empty() {
+        let rows = item.stages.iter().map(|stage| row(stage, item));
+        for line in table(["STAGE", "PODS", "PARTITION", "ORDINALS", "WAITS FOR", "STATE"], rows).lines() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is nothing to say beyond that nothing changes.
+fn is_quiet(item: &PlanItem) -> bool {
+    !item.changes && item.phase == Phase::Healthy && item.problems.is_empty() && item.warnings.is_empty()
+}
+
+fn headline(item: &PlanItem) -> &'static str {
+    match (item.entry, item.adoption_required) {
+        (Entry::None, _) if !item.changes => "no change",
+        (Entry::None, _) => "it is on its way",
+        (Entry::Sync, true) => "after `phaseline adopt`: applied, no pod restarts",
+        (_, true) => "after `phaseline adopt` (no pod restarts for it): a staged rollout",
+        (Entry::Install, false) => "created, all pods at once",
+        (Entry::InstallAgain, false) => "installed again, all pods at once: no revision of it was ever Ready",
+        (Entry::Staged, false) => "a staged rollout",
+        (Entry::Rollback, false) => "back to a proven revision: straight on, pauses and soaks skipped",
+        (Entry::Revert, false) => "back to the stable revision: the partition is kept, nothing more is exposed",
+        (Entry::RollForward, false) => "takes over the running rollout: exactly the exposed pods get it first",
+        (Entry::Restart, false) => "takes over the running rollout: from the first stage",
+        (Entry::Sync, false) => "applied at once, no pod is replaced",
+        (Entry::Waits, false) => "waits",
+    }
+}
+
+fn row(stage: &PlanStage, item: &PlanItem) -> [String; 6] {
+    let place =
+        if stage.name.is_empty() { stage.number.to_string() } else { format!("{} {}", stage.number, stage.name) };
+    let ordinals = match stage.ordinals {
+        None => "-".to_owned(),
+        Some([low, high]) if low == high => format!("{}-{low}", item.name),
+        Some([low, high]) => format!("{}-{low} to {}-{high}", item.name, item.name),
+    };
+    [
+        place,
+        format!("{}/{}", stage.count, item.replicas),
+        stage.partition.to_string(),
+        ordinals,
+        waits(stage),
+        stage.state.to_owned(),
+    ]
+}
+
+fn waits(stage: &PlanStage) -> String {
+    let mut words = match stage.ready_seconds {
+        0 => "Ready".to_owned(),
+        seconds => format!("Ready for {}", duration(seconds)),
+    };
+    match (stage.pause, stage.pause_seconds) {
+        ("untilPromoted", _) => words.push_str(", then promote"),
+        (_, Some(seconds)) => words.push_str(&format!(", then {}", duration(seconds))),
+        _ => {}
+    }
+    words
+}
+
+/// `90s`, `10m`, `1h30m`.
+pub(crate) fn duration(seconds: u32) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, minutes, 0) if minutes > 0 => format!("{minutes}m"),
+        (hours, 0, 0) if hours > 0 => format!("{hours}h"),
+        (hours, minutes, 0) if hours > 0 => format!("{hours}h{minutes}m"),
+        _ => format!("{seconds}s"),
+    }
+}
+
+fn revision_words(revision: &Revision) -> String {
+    let commit = if revision.commit.is_empty() {
+        "what was there before adoption".to_owned()
+    } else {
+        format!("commit {}", short(&revision.commit))
+    };
+    let name = revision.revision.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    format!("{commit}, hash {}{name}", TemplateHash(revision.hash.clone()))
+}
+
+fn indented(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    for line in text::lines(text).lines() {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+fn short(id: &str) -> String {
+    CommitId(id.to_owned()).short().to_owned()
+}

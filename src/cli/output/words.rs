@@ -1,0 +1,97 @@
+//! Words for decisions: what is waited for, what is about to be done, what would move it.
+
+use crate::model::{Action, ApplyKind, Decision, PARKED, Partition, Phase, Reason, WaitingOn, WorkloadId};
+
+/// The name of what is waited for, as `-o json` has it.
+pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
+    match waiting {
+        WaitingOn::ObservedGeneration { .. } => "ObservedGeneration",
+        WaitingOn::PodCreated { .. } => "PodCreated",
+        WaitingOn::PodUpdated { .. } => "PodUpdated",
+        WaitingOn::PodGone { .. } => "PodGone",
+        WaitingOn::PodReady { .. } => "PodReady",
+        WaitingOn::PodAvailable { .. } => "PodAvailable",
+        WaitingOn::PodCount { .. } => "PodCount",
+        WaitingOn::ControllerPromotion => "ControllerPromotion",
+        WaitingOn::Pause { .. } => "Pause",
+        WaitingOn::Promotion => "Promotion",
+        WaitingOn::Resume => "Resume",
+        WaitingOn::Decision => "Decision",
+        WaitingOn::DriftDecision => "DriftDecision",
+        WaitingOn::NewRevisionDecision => "NewRevisionDecision",
+        WaitingOn::PartitionCommit => "PartitionCommit",
+        WaitingOn::Adoption => "Adoption",
+        WaitingOn::Correction => "Correction",
+        WaitingOn::FreshView => "FreshView",
+        WaitingOn::SetGone => "SetGone",
+    }
+}
+
+/// An action in words.
+pub(crate) fn action(action: &Action) -> String {
+    match action {
+        Action::Apply { kind: ApplyKind::Create, .. } => "create the set".to_owned(),
+        Action::Apply { kind: ApplyKind::Start, partition, .. } => {
+            format!("apply the commit with {}", partition_words(*partition))
+        }
+        Action::Apply { kind: ApplyKind::Sync, .. } => "apply everything but the template".to_owned(),
+        Action::Apply { kind: ApplyKind::Overwrite, .. } => "put Git's state back".to_owned(),
+        Action::HandOverReplicas { replicas, .. } => format!("hand the {replicas} replicas over to others"),
+        Action::Patch { partition: Some(partition), .. } => format!("set {}", partition_words(*partition)),
+        Action::Patch { partition: None, .. } => "note it in the record".to_owned(),
+        Action::DeletePod { ordinal, .. } => format!("delete the broken pod {ordinal}"),
+        Action::Adopt { .. } => "take the set over".to_owned(),
+        Action::Release { .. } => "give the set back".to_owned(),
+        Action::DropRequest { why, .. } => format!("drop a request: {why}"),
+    }
+}
+
+/// `partition 3`, or that it is the one of a set at rest.
+pub(crate) fn partition_words(partition: Partition) -> String {
+    if partition == PARKED { "the partition to parked".to_owned() } else { format!("partition {partition}") }
+}
+
+/// Commands that would move it, ready to be copied.
+pub(crate) fn ways_on(decision: &Decision, workload: &WorkloadId, flags: &str) -> Vec<String> {
+    let name = &workload.name;
+    let ours = |rest: &str| format!("phaseline {rest}{flags}");
+    let look_at = |ordinal| format!("kubectl describe pod {name}-{ordinal} -n {}", workload.namespace);
+    let culprit = decision.culprit.iter().map(|(ordinal, _)| look_at(*ordinal));
+    match &decision.waiting_on {
+        Some(WaitingOn::Promotion | WaitingOn::Pause { .. }) => {
+            vec![ours(&format!("promote {name}")), ours(&format!("promote {name} --full"))]
+        }
+        Some(WaitingOn::Resume) => vec![ours(&format!("resume {name}"))],
+        Some(WaitingOn::Decision) => {
+            culprit.chain(["git revert <commit> && git push".to_owned(), ours(&format!("retry {name}"))]).collect()
+        }
+        Some(WaitingOn::DriftDecision) => vec![
+            ours(&format!("resume {name} --overwrite")),
+            ours(&format!("resume {name} --accept")),
+            ours(&format!("release {name}")),
+        ],
+        Some(WaitingOn::NewRevisionDecision) => {
+            vec![ours(&format!("resume {name}")), ours(&format!("promote {name}"))]
+        }
+        Some(WaitingOn::Adoption) => vec![ours(&format!("adopt {name}"))],
+        Some(WaitingOn::Correction) if decision.reason == Reason::InvalidManifest => vec!["phaseline lint".to_owned()],
+        Some(WaitingOn::PodReady { .. } | WaitingOn::PodCreated { .. } | WaitingOn::PodCount { .. }) => {
+            culprit.collect()
+        }
+        Some(
+            WaitingOn::ObservedGeneration { .. }
+            | WaitingOn::PodUpdated { .. }
+            | WaitingOn::PodGone { .. }
+            | WaitingOn::PodAvailable { .. }
+            | WaitingOn::ControllerPromotion
+            | WaitingOn::PartitionCommit
+            | WaitingOn::Correction
+            | WaitingOn::FreshView
+            | WaitingOn::SetGone,
+        )
+        | None => match decision.phase {
+            Phase::Degraded => culprit.collect(),
+            Phase::Healthy | Phase::Progressing | Phase::Paused | Phase::Blocked => Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,67 @@
+//! A command's way to the cluster: connects, and waits for the answers.
+
+use std::future::Future;
+
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use super::args::GlobalArgs;
+use super::error::{CliError, Kind};
+use crate::cluster::send::{Call, fetch};
+use crate::cluster::{Cluster, ConnectOptions, read};
+use crate::model::{Observed, WorkloadId};
+
+/// A cluster, and the runtime on which it is asked.
+pub(crate) struct Session {
+    runtime: Runtime,
+    /// The cluster.
+    pub(crate) cluster: Cluster,
+    /// The namespace meant where none is named: --namespace, else the kubeconfig's, else `default`.
+    pub(crate) namespace: String,
+}
+
+impl Session {
+    /// Connects as the options say; nothing is sent yet.
+    pub(crate) fn open(global: &GlobalArgs) -> Result<Self, CliError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CliError::new(Kind::Io, format!("cannot start: {error}")))?;
+        let options = ConnectOptions {
+            kubeconfig: global.kubeconfig.clone(),
+            context: global.context.clone(),
+            in_cluster: false,
+            user_agent: ConnectOptions::CLI_AGENT.to_owned(),
+        };
+        let cluster = runtime.block_on(Cluster::connect(&options))?;
+        let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
+        Ok(Self { runtime, cluster, namespace })
+    }
+
+    /// Waits for an answer.
+    pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// One workload as it is now.
+    pub(crate) fn observe(&self, workload: &WorkloadId) -> Result<Observed, CliError> {
+        Ok(self.wait(read::observe(&self.cluster, workload))?)
+    }
+
+    /// Every workload of a namespace, or of all.
+    pub(crate) fn list(&self, namespace: Option<&str>) -> Result<Vec<Observed>, CliError> {
+        Ok(self.wait(read::list(&self.cluster, namespace))?)
+    }
+
+    /// The set as the server shows it, null where there is none.
+    pub(crate) fn object(&self, workload: &WorkloadId) -> Result<Value, CliError> {
+        let Some(body) = self.wait(fetch(&self.cluster, &Call::get_set(workload)))? else { return Ok(Value::Null) };
+        serde_json::from_slice(&body)
+            .map_err(|error| CliError::new(Kind::Cluster, format!("cannot read the StatefulSet {workload}: {error}")))
+    }
+
+    /// The set of that name in the namespace meant.
+    pub(crate) fn workload(&self, name: &str) -> WorkloadId {
+        WorkloadId::new(&self.namespace, name)
+    }
+}

@@ -1,0 +1,265 @@
+//! The corpus of bad YAML: each ends in a named finding or is accepted as stated, in well under a second.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+use crate::model::Severity;
+
+/// One object of a kind that is nobody's, in one line.
+const OBJECT: &str = "{apiVersion: v1, kind: Thing}\n";
+
+/// Reads a file; every one has to be read quickly and tell little.
+fn read(file: &str, bytes: &[u8]) -> (Vec<Document>, Vec<Diagnostic>) {
+    let started = Instant::now();
+    let result = parse(file, bytes);
+    // Unoptimised, on a busy machine; optimised it is a tenth.
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(result.1.len() <= 101);
+    assert!(result.1.iter().all(|finding| finding.to_string().len() < 1_000));
+    result
+}
+
+/// The findings of a file, each as `line:column: message | hint`, warnings marked.
+fn said(file: &str, bytes: &[u8]) -> Vec<String> {
+    let line = |finding: &Diagnostic| {
+        assert_eq!(finding.file, file);
+        let warning = if finding.severity == Severity::Warning { "warning: " } else { "" };
+        format!("{}:{}: {warning}{} | {}", finding.line, finding.column, finding.message, finding.hint)
+    };
+    read(file, bytes).1.iter().map(line).collect()
+}
+
+fn lines(documents: &[Document]) -> Vec<u32> {
+    documents.iter().map(|document| document.line).collect()
+}
+
+#[test]
+fn a_stream_of_documents_is_read_with_their_lines() {
+    let text = format!(
+        "# header\n\n{OBJECT}---\n---\n# only a comment\n---\n\n# why\n{OBJECT}---\nnull\n--- # last\n{OBJECT}...\n"
+    );
+    let (documents, findings) = read("a.yaml", text.as_bytes());
+    assert_eq!(findings, []);
+    assert_eq!(lines(&documents), [3, 10, 14]);
+    assert_eq!(documents[2].value, json!({"apiVersion": "v1", "kind": "Thing"}));
+    assert_eq!(documents[2].locate("/kind"), Some((14, 24)));
+    assert_eq!((documents[2].kind(), documents[2].api_version()), ("Thing", "v1"));
+}
+
+#[test]
+fn encodings_and_line_ends_that_kubectl_takes_are_taken() {
+    let crlf = OBJECT.replace('\n', "\r\n") + "---\r\n" + OBJECT + "---\n" + &OBJECT.replace('\n', "\r\n");
+    let wide: Vec<u16> = OBJECT.encode_utf16().collect();
+    let little: Vec<u8> = [0xff, 0xfe].into_iter().chain(wide.iter().flat_map(|unit| unit.to_le_bytes())).collect();
+    let big: Vec<u8> = [0xfe, 0xff].into_iter().chain(wide.iter().flat_map(|unit| unit.to_be_bytes())).collect();
+    for (bytes, count) in [
+        ([b"\xef\xbb\xbf", OBJECT.as_bytes()].concat(), 1),
+        (crlf.into_bytes(), 3),
+        (little, 1),
+        (big, 1),
+        (Vec::new(), 0),
+        (b"\n\n# nothing\n".to_vec(), 0),
+    ] {
+        let (documents, findings) = read("a.yaml", &bytes);
+        assert_eq!((documents.len(), findings), (count, Vec::new()));
+    }
+    assert_eq!(said("a.yaml", b"\xff\xfea"), ["0:0: the file is no valid UTF-16 | save the file as UTF-8"]);
+    assert_eq!(
+        said("a.yaml", b"a: 1\nb\xc3\xa4: \xff\n"),
+        ["2:5: the file is no valid UTF-8 | save the file as UTF-8"]
+    );
+}
+
+#[test]
+fn lists_are_unrolled_with_the_lines_of_their_items() {
+    let text = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: A
+- apiVersion: v1
+  kind: List
+  items:
+  - {apiVersion: v1, kind: B}
+- {}
+---
+apiVersion: apps/v1
+kind: StatefulSetList
+items:
+- metadata: {name: web}
+";
+    let (documents, findings) = read("a.yaml", text.as_bytes());
+    let kinds: Vec<_> = documents.iter().map(|document| (document.kind(), document.line)).collect();
+    assert_eq!(kinds, [("A", 4), ("B", 9), ("StatefulSet", 15)]);
+    assert_eq!(documents[2].locate("/metadata/name"), Some((15, 20)));
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].line, findings[0].severity), (10, Severity::Warning));
+    let deep = (0..20).fold("{apiVersion: v1, kind: A}".to_owned(), |inner, _| {
+        format!("{{apiVersion: v1, kind: List, items: [{inner}]}}")
+    });
+    assert_eq!(said("a.yaml", deep.as_bytes()), ["1:0: lists inside lists, more than 8 deep | "]);
+}
+
+#[test]
+fn json_files_are_read() {
+    let text = "{\"apiVersion\": \"v1\", \"kind\": \"A\"}\n\n{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"B\"\n}\n";
+    for file in ["a.json", "a.yaml"] {
+        let (documents, findings) = read(file, text.as_bytes());
+        assert_eq!((lines(&documents), findings), (vec![1, 3], Vec::new()));
+        assert_eq!(documents[1].locate("/kind"), Some((5, 11)));
+    }
+    assert_eq!(said("a.json", b"{\"a\": 1,\n \"b\": x}"), ["2:7: expected value | "]);
+    assert_eq!(said("a.json", b"{\"a\": 1, \"a\": 2}"), ["1:12: the key `a` is there twice | "]);
+}
+
+#[test]
+fn what_is_no_yaml_is_told_with_place_and_way_out() {
+    const TABS: &str = "YAML is indented with spaces, never with tabs";
+    const HELM: &str = "looks like a Helm template; render it first (`helm template`) and commit what comes out";
+    const TWICE: &str = "remove one of them: kubectl would silently take the last";
+    let second = |text: &str| format!("{OBJECT}---\n{text}");
+    for (text, expected) in [
+        (second("a:\n\tb: 1\n"), format!("4:1: found character that cannot start any token, while scanning for the next token | {TABS}")),
+        (second("a: 1\nb: 2\na: 3\n"), format!("5:1: the key `a` is there twice | {TWICE}")),
+        (second("spec: {partition: 1, partition: 2}\n"), format!("3:22: spec: the key `partition` is there twice | {TWICE}")),
+        (second("name: {{ .Values.name }}\n"), format!("3:8: name: invalid type: map, expected a key of text | {HELM}")),
+        (second("{{- if .Values.on }}\na: b\n{{- end }}\n"), format!("3:2: invalid type: map, expected a key of text | {HELM}")),
+        (second("a: [1\nb: 2\n"), "4:2: did not find expected ',' or ']', while parsing a flow sequence | ".into()),
+        (second("a: *b\n"), "3:4: unknown anchor | ".into()),
+        (second("a: &a [*a]\n"), "3:8: nested more than 64 levels deep | ".into()),
+        (second("a: !!binary eA==\n"), "3:4: the tag `!!binary` means nothing to Kubernetes | ".into()),
+        (second("a: !!python/object:os.system {}\n"), "3:4: the tag `!!python/object:os.system` means nothing to Kubernetes | ".into()),
+        (second("a: !include b\n"), "3:4: a: the tag `!include` means nothing to Kubernetes | ".into()),
+        (second("spec: {replicas: .inf}\n"), "3:18: spec.replicas: `inf` is no number that JSON knows | quote it if it is meant as text".into()),
+        (second("spec: {replicas: .nan}\n"), "3:18: spec.replicas: `NaN` is no number that JSON knows | quote it if it is meant as text".into()),
+        (second("b: ü\na: \u{0}\n"), "4:4: the character U+0000 may not stand in YAML as it is | write it as an escape in double quotes".into()),
+        (second("a: \u{9b}\n"), "3:4: the character U+009B may not stand in YAML as it is | write it as an escape in double quotes".into()),
+        (format!("{OBJECT}---garbage\n{OBJECT}"), "2:4: `garbage` stands behind the separator `---` | begin the document on the next line, as kubectl wants it".into()),
+        (format!("{OBJECT}...\n{OBJECT}"), "1:0: text after the end of the document | begin a new document with a line `---`".into()),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:00\n".into(), "1:0: this is a Git LFS pointer, not the file itself | keep manifests out of Git LFS (`git lfs untrack`, then `git add --renormalize`)".into()),
+        ("a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> topic\n".into(), "2:0: there are merge conflict markers in it | resolve the conflict and commit the result".into()),
+        ("apiVersion: apps/v1\nkind: StatefulSet\nsops: {mac: x}\n".into(), format!("1:0: the document is encrypted with SOPS | {}", hint::DECRYPT)),
+        ("apiVersion: ENC[x]\nkind: ENC[y]\nsops: {mac: x}\n".into(), format!("1:0: the document is encrypted with SOPS | {}", hint::DECRYPT)),
+    ] {
+        let seen = said("a.yaml", text.as_bytes());
+        if text.contains("&a [") {
+            assert!(seen[0].starts_with("3:") && seen[0].contains("nested more than 64 levels deep"), "{seen:?}");
+        } else {
+            assert_eq!(seen, [expected], "{text}");
+        }
+    }
+    // What stands before and behind a broken document is read.
+    let (documents, findings) = read("a.yaml", format!("{OBJECT}---\na: [\n---\n{OBJECT}").as_bytes());
+    assert_eq!((lines(&documents), findings.len()), (vec![1, 5], 1));
+}
+
+#[test]
+fn what_is_no_kubernetes_object_is_reported_and_not_guessed() {
+    const OUT: &str = "move it out of the path, if it is not meant for the cluster";
+    const SET: &str = "a StatefulSet begins with `apiVersion: apps/v1` and `kind: StatefulSet`";
+    const PLAN: &str = "a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`";
+    for (file, text, expected) in [
+        (
+            "values.yaml",
+            "a: 1\n",
+            format!(
+                "1:0: warning: the document has neither `apiVersion` nor `kind`: it is no Kubernetes object | {OUT}"
+            ),
+        ),
+        ("a.yaml", "- 1\n", format!("1:0: warning: the document is no mapping: it is no Kubernetes object | {OUT}")),
+        (
+            "a.yaml",
+            "just text\n",
+            format!("1:0: warning: the document is no mapping: it is no Kubernetes object | {OUT}"),
+        ),
+        (
+            "a.yaml",
+            "apiVersion: v1\n",
+            format!("1:0: warning: the document has no `kind`: it is no Kubernetes object | {OUT}"),
+        ),
+        ("a.yaml", "# x\nkind: StatefulSet\n", format!("2:0: the document has no `apiVersion` | {SET}")),
+        ("a.yaml", "apiVersion: apps/v1\nspec: {}\n", format!("1:0: the document has no `kind` | {SET}")),
+        (
+            "a.yaml",
+            "spec: {serviceName: web, template: {}}\n",
+            format!("1:0: the document has neither `apiVersion` nor `kind` | {SET}"),
+        ),
+        ("a.yaml", "kind: RolloutPlan\n", format!("1:0: the document has no `apiVersion` | {PLAN}")),
+        ("a.yaml", "spec: {stages: []}\n", format!("1:0: the document has neither `apiVersion` nor `kind` | {PLAN}")),
+        (
+            "x/rollout-plan.yml",
+            "steps: []\n",
+            format!("1:0: the document has neither `apiVersion` nor `kind` | {PLAN}"),
+        ),
+        ("x/rollout-plan.yml", "- 1\n", format!("1:0: the document is no mapping | {PLAN}")),
+    ] {
+        assert_eq!(said(file, text.as_bytes()), [expected], "{text}");
+    }
+}
+
+#[test]
+fn words_that_yaml_readers_dispute_are_left_as_they_are_read() {
+    // Exactly kubectl's reading of these is a matter of `yaml.rs`; here only that none is refused.
+    let text = "apiVersion: v1\nkind: A\nvalues: [no, on, 1e3, 0o17, 12:30:45, '\u{85}', \"\\u202e\"]\n";
+    let (documents, findings) = read("a.yaml", text.as_bytes());
+    assert_eq!((documents.len(), findings.len()), (1, 0));
+    assert_eq!(documents[0].value["values"][2], json!(1000));
+}
+
+#[test]
+fn an_unreadable_plan_still_says_which_set_it_is_for() {
+    let plan =
+        "apiVersion: phaseline.dev/v1alpha1\nkind: RolloutPlan\nspec:\n  workloadRef: {kind: StatefulSet, name: web}\n";
+    for (file, text, name) in [
+        ("a.yaml", format!("{plan}  stages: [\n"), Some("web")),
+        ("a.yaml", format!("{plan}<<<<<<< a\n>>>>>>> b\n"), Some("web")),
+        ("rollout-plan.yaml", "spec: [\n".into(), None),
+        ("rollout-plan.json", "{\"spec\": {\"workloadRef\": {\"name\": \"web\"}, }".into(), Some("web")),
+    ] {
+        let (documents, findings) = read(file, text.as_bytes());
+        assert_eq!((documents.len(), findings.len()), (1, 1), "{text}");
+        assert!(documents[0].unreadable && documents[0].kind() == PLAN_KIND);
+        assert_eq!(documents[0].value.pointer("/spec/workloadRef/name").and_then(Value::as_str), name);
+    }
+    let (documents, _) = read("a.yaml", b"spec: [\n");
+    assert_eq!(documents, []);
+}
+
+#[test]
+fn what_would_take_all_time_or_memory_is_refused_in_time() {
+    let bomb: String = (1..9).fold("a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, level| {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(",");
+        format!("{text}a{level}: &a{level} [{aliases}]\n")
+    });
+    let merges: String = (1..60).map(|n| format!("a{n}: &a{n} {{<<: *a{}, k{n}: 1}}\n", n - 1)).collect();
+    let maps: String = (0..900).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+    let keys: String = (0..55_000).map(|n| format!("k{n}: [1, 2, 3]\n")).collect();
+    for (name, text, words) in [
+        ("Y01", bomb, "too many of them"),
+        ("Y03", format!("apiVersion: v1\nkind: A\na0: &a0 {{x: 1}}\n{merges}"), ""),
+        ("Y04", "[".repeat(200_000), "nested more than 64 levels deep"),
+        ("Y05", maps, "nested more than 64 levels deep"),
+        ("Y06", "a".repeat(MAX_FILE_BYTES + 1), "at most 1048576 are read"),
+        ("Y07", keys, "more than 200000 values"),
+        ("Y17", OBJECT.repeat(2).replace('\n', "\n---\n").repeat(5_000), ""),
+        ("many broken", "a: [\n---\n".repeat(10_000), "did not find expected"),
+        ("many templates", "{{x}}\n---\n".repeat(10_000), "expected a key of text"),
+        ("brackets in many documents", format!("{}\n---\n", "[".repeat(900)).repeat(1_000), "nested more than 64"),
+        (
+            "lists",
+            format!("{{apiVersion: v1, kind: List, items: [{}]}}", "{kind: List, items: []},".repeat(30_000)),
+            "",
+        ),
+    ] {
+        let (_, findings) = read("a.yaml", text.as_bytes());
+        match words {
+            "" => assert!(!findings.iter().any(Diagnostic::is_error), "{name}: {findings:?}"),
+            _ => assert!(findings[0].message.contains(words), "{name}: {}", findings[0]),
+        }
+    }
+    let (documents, _) = read("a.yaml", OBJECT.replace('\n', "\n---\n").repeat(10_000).as_bytes());
+    assert_eq!(documents.len(), 10_000);
+}
