@@ -66,7 +66,7 @@ impl Bench {
             state_dir: folder.join("state"),
             credentials: Credentials::default(),
         };
-        let source = Source::open(&config, Scope { default_namespace: DAEMON.into(), only: None })?;
+        let source = Source::open(&config, Scope { default_namespace: DAEMON.into(), only: Vec::new() })?;
         let wakes = Wakes::new(None, Duration::from_secs(24 * 60 * 60));
         let waker = wakes.waker();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::git::{self, End, GitError, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
+use crate::git::{GitError, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
-use crate::manifest::{Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse, plan_digest};
-use crate::model::{
-    CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Schedule, TemplateHash, Version, Wanted, WorkloadId,
-};
+use crate::manifest::{Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse};
+use crate::model::{CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Version, Wanted, WorkloadId};
 use crate::revision::digest;
 use crate::revision::history::{BlobId, Numbered, Reading, number};
 
@@ -86,7 +84,7 @@ pub struct Source {
     scope: Scope,
     parsed: BTreeMap<(String, BlobId), Arc<Parsed>>,
     readings: BTreeMap<BlobId, Arc<Reading>>,
-    known: Option<Known>,
+    histories: Option<Histories>,
     view: Option<Arc<View>>,
 }
 
@@ -97,14 +95,6 @@ struct Parsed {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// What a walk through history found, for the next one to join.
-#[derive(Debug)]
-struct Known {
-    tip: CommitId,
-    templates: BTreeMap<WorkloadId, TemplateHash>,
-    commits: BTreeMap<WorkloadId, CommitId>,
-}
-
 impl Source {
     /// Opens (or makes) the mirror; nothing is fetched yet.
     ///
@@ -112,7 +102,7 @@ impl Source {
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
         let mirror = Mirror::open(config)?;
-        Ok(Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), known: None, view: None })
+        Ok(Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None })
     }
 
     /// The repository's address without credentials.
@@ -132,7 +122,7 @@ impl Source {
     pub fn refresh(&mut self) -> Result<(), GitError> {
         let fetched = self.mirror.fetch()?;
         if fetched.renewed {
-            (self.known, self.view) = (None, None);
+            (self.histories, self.view) = (None, None);
         }
         Ok(())
     }
@@ -146,10 +136,10 @@ impl Source {
         if let Some(view) = self.view.as_ref().filter(|view| view.commit.id == tip) {
             return Ok(view.clone());
         }
-        let before = self.known.take();
-        let (view, known) = self.read(&tip, before)?;
+        let before = self.histories.take();
+        let (view, histories) = self.read(&tip, before)?;
         let view = Arc::new(view);
-        (self.known, self.view) = (Some(known), Some(view.clone()));
+        (self.histories, self.view) = (Some(histories), Some(view.clone()));
         Ok(view)
     }
 
@@ -182,7 +172,7 @@ impl Source {
     pub fn history(&mut self, workload: &WorkloadId) -> Result<Vec<HistoryEntry>, GitError> {
         let tip = self.mirror.last_good().ok_or(GitError::NoTip)?;
         let found = self.walk(&tip, Goal::Everything, None)?;
-        let mut entries = found.entries.get(workload).cloned().unwrap_or_default();
+        let mut entries = found.found.entries.get(workload).cloned().unwrap_or_default();
         entries.reverse();
         let mut history = Vec::with_capacity(entries.len());
         for entry in number(&entries) {
@@ -195,7 +185,7 @@ impl Source {
     }
 
     /// Reads one commit: its workloads, and which commit brought the template of each.
-    fn read(&mut self, tip: &CommitId, before: Option<Known>) -> Result<(View, Known), GitError> {
+    fn read(&mut self, tip: &CommitId, before: Option<Histories>) -> Result<(View, Histories), GitError> {
         let head = self.mirror.commit(tip)?;
         let (bound, mut diagnostics) = self.bind(tip, |_| true)?;
         diagnostics.extend(bound.diagnostics.iter().cloned());
@@ -215,11 +205,17 @@ impl Source {
             problems.entry(workload.clone()).or_insert(problem);
             good.insert(workload, earlier);
         }
-        let known = self.origins(tip, good.keys().cloned().collect(), before)?;
+        // Only what is newer than the last look is walked through.
+        let workloads: Vec<WorkloadId> = good.keys().cloned().collect();
+        let mut histories = self.walk(tip, Goal::Latest(&workloads), before.as_ref())?;
+        if let Some(before) = before {
+            histories = histories.with_older(before);
+        }
         let mut wishes: BTreeMap<WorkloadId, Wish> = BTreeMap::new();
         for (workload, good) in good {
-            let commit = match known.commits.get(&workload) {
-                Some(commit) => self.mirror.commit(commit)?,
+            let newest = histories.found.entries.get(&workload).and_then(|entries| entries.first());
+            let commit = match newest {
+                Some(entry) => self.mirror.commit(&entry.commit)?,
                 None => head.clone(),
             };
             let desired = good.desired(&workload, version(&good.manifest, commit, Some(&head)));
@@ -237,7 +233,7 @@ impl Source {
         }
         diagnostics.sort();
         diagnostics.dedup();
-        Ok((View { commit: head, wishes, diagnostics, others: bound.others }, known))
+        Ok((View { commit: head, wishes, diagnostics, others: bound.others }, histories))
     }
 
     /// Parses and binds the files of a commit, those that are wanted.
@@ -307,31 +303,10 @@ impl Source {
         Ok(found)
     }
 
-    /// Which commit brought the template of each workload.
-    fn origins(
-        &mut self,
-        tip: &CommitId,
-        workloads: Vec<WorkloadId>,
-        before: Option<Known>,
-    ) -> Result<Known, GitError> {
-        let found = self.walk(tip, Goal::Latest(&workloads), before.as_ref())?;
-        let joined = found.end == End::Joined;
-        let earlier = before.filter(|_| joined).map(|known| known.commits).unwrap_or_default();
-        let mut commits = earlier;
-        for (workload, entries) in found.entries {
-            if let Some(newest) = entries.into_iter().next() {
-                commits.insert(workload, newest.commit);
-            }
-        }
-        commits.retain(|workload, _| found.templates.contains_key(workload));
-        Ok(Known { tip: tip.clone(), templates: found.templates, commits })
-    }
-
-    fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, known: Option<&Known>) -> Result<Histories, GitError> {
-        let known = known.map(|known| git::Known { tip: &known.tip, templates: &known.templates });
+    fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, before: Option<&Histories>) -> Result<Histories, GitError> {
         let (mirror, readings) = (&self.mirror, &mut self.readings);
         let namespace = &self.scope.default_namespace;
-        histories(mirror, tip, goal, known, MAX_COMMITS, |blob| {
+        histories(mirror, tip, goal, before, MAX_COMMITS, |blob| {
             if let Some(reading) = readings.get(blob) {
                 return Ok(reading.clone());
             }
@@ -363,17 +338,7 @@ struct Good {
 
 impl Good {
     fn of(bound: &BoundWorkload) -> Self {
-        let plan = match (&bound.plan, bound.manifest.partition) {
-            (Some(document), _) => document.plan.clone(),
-            // No plan, and a partition in the manifest: staging by hand.
-            (None, Some(partition)) => Plan { schedule: Schedule::ByHand(partition), ..Plan::default() },
-            (None, None) => Plan::default(),
-        };
-        let digest = match &bound.plan {
-            Some(document) => document.digest.clone(),
-            // By hand every commit may state another partition; that is no edited plan.
-            None => plan_digest(&Plan::default()),
-        };
+        let (plan, digest) = bound.effective_plan();
         Self { manifest: bound.manifest.clone(), plan, digest, warnings: bound.diagnostics.clone() }
     }
 
