@@ -353,6 +353,13 @@ impl Watch {
 
     /// Reads one line of a watch.
     fn read(&mut self, line: &str) -> Result<Change, Said> {
+        // Most of what comes: pods, decoded in one go. Anything else, and what cannot be read, is looked at below.
+        if self.source.kind == Kind::Pods
+            && let Ok((kind, pod, version)) = wire::pod_line(line)
+            && let Some(change) = pod_change(&kind, pod, version)
+        {
+            return Ok(change);
+        }
         let wire::Line { kind, object } = serde_json::from_str(line)?;
         let object = object.get();
         match kind.as_str() {
@@ -361,10 +368,8 @@ impl Watch {
                     let (workload, set) = wire::set(object, &mut self.templates)?;
                     Ok(Change::Set { workload, set: Box::new(set) })
                 }
-                Kind::Pods => match wire::pod(object)? {
-                    Some((workload, pod)) => Ok(Change::Pod { workload, pod: Box::new(pod) }),
-                    None => heard(object),
-                },
+                // It was not to be read above; this says why.
+                Kind::Pods => wire::pod(object).map(|_| Change::Heard { version: String::new() }).map_err(Said::from),
             },
             "DELETED" => match self.source.kind {
                 Kind::StatefulSets => {
@@ -376,12 +381,8 @@ impl Watch {
                         version: metadata.resource_version,
                     })
                 }
-                Kind::Pods => match wire::pod(object)? {
-                    Some((workload, Pod { ordinal, uid, resource_version: version, .. })) => {
-                        Ok(Change::PodGone { workload, ordinal, uid, version })
-                    }
-                    None => heard(object),
-                },
+                // It was not to be read above; this says why.
+                Kind::Pods => wire::pod(object).map(|_| Change::Heard { version: String::new() }).map_err(Said::from),
             },
             "ERROR" => {
                 let problem: Problem = serde_json::from_str(object)?;
@@ -393,6 +394,18 @@ impl Watch {
             // A bookmark, or a kind of event that is not known yet: the server is there, and this far.
             _ => heard(object),
         }
+    }
+}
+
+/// What a line about a pod says; none where it is about something else.
+fn pod_change(kind: &str, pod: Option<(WorkloadId, Pod)>, version: String) -> Option<Change> {
+    match (kind, pod) {
+        ("ADDED" | "MODIFIED", Some((workload, pod))) => Some(Change::Pod { workload, pod: Box::new(pod) }),
+        ("DELETED", Some((workload, Pod { ordinal, uid, .. }))) => {
+            Some(Change::PodGone { workload, ordinal, uid, version })
+        }
+        ("ADDED" | "MODIFIED" | "DELETED", None) => Some(Change::Heard { version }),
+        _ => None,
     }
 }
 

@@ -242,6 +242,8 @@ pub struct Progress {
     pub verified: u32,
     /// When that last grew; none before the first look.
     pub at: Option<Timestamp>,
+    /// Since when the gate is passed, while it is: the deadline stands still.
+    pub passed: Option<Timestamp>,
     /// Restarts that a pod had when the stage began, by its uid; a pod made since has none.
     pub restarts: BTreeMap<String, u32>,
     /// Pods that were deleted as broken: how often, by ordinal and revision.

@@ -4,7 +4,8 @@ use super::gate;
 use super::start;
 use super::view::say;
 use crate::model::{
-    Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Reason, Record, Seen, Verb, WaitingOn,
+    Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Pod, Reason, Record, Seen, Verb,
+    WaitingOn,
 };
 
 /// Looks at a set without a record.
@@ -48,11 +49,7 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         rollout: format!("{}-1", live.hash.short()),
         target: live.clone(),
         // What is not Ready anywhere is proven by nothing.
-        proven: gate::own_pods(set, &observed.pods)
-            .find(|pod| pod.ready)
-            .map(|_| live.hash.clone())
-            .into_iter()
-            .collect(),
+        proven: if is_seen_ready(observed, set) { vec![live.hash.clone()] } else { Vec::new() },
         stable: Some(live),
         mode: Mode::Staged,
         plan: desired.plan.clone(),
@@ -77,6 +74,12 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         base: (set.uid.clone(), set.resource_version.clone()),
         clear_request: set.request.is_some(),
     })
+}
+
+/// Whether a pod of the live template is Ready, and stays.
+fn is_seen_ready(observed: &Observed, set: &LiveSet) -> bool {
+    let good = |pod: &Pod| pod.ready && !pod.terminating && pod.revision == set.update_revision;
+    gate::own_pods(set, &observed.pods).any(good)
 }
 
 fn required(observed: &Observed) -> Decision {

@@ -22,7 +22,7 @@ pub struct Verdict {
 ///
 /// Progress is a new maximum of verified pods, or a pod of the stage that gets further than it ever was: created,
 /// scheduled, started, Ready for the first time. A pod that goes up and down is none. A pod that is Ready has its
-/// soak on top of the deadline, once. While the gate is passed the deadline does not run: a stage may pause for days,
+/// soak on top of the deadline, once. While the gate is passed the deadline stands still: a stage may pause for days,
 /// and a pod that is evicted then has as long as any other.
 pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Timestamp, before: &Progress) -> Verdict {
     let verified = answer.verified;
@@ -34,6 +34,7 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
             reached: BTreeMap::new(),
             verified: 0,
             at: None,
+            passed: None,
             restarts: stage_pods(question)
                 .filter(|pod| pod.created.as_second() < record.at)
                 .map(|pod| (pod.uid.clone(), pod.restarts))
@@ -67,8 +68,17 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
     let all = gate::own_pods(set, question.pods).all(|pod| pod.revision == set.update_revision);
     let unpromoted = all && set.current_revision != set.update_revision;
     let passed = answer.waiting_on.is_none() && !unpromoted;
-    let away = fresh.then(|| away_since(question, now)).flatten();
-    if let Some(since) = if passed { Some(now) } else { away } {
+    if passed {
+        if fresh {
+            at = now;
+        }
+        progress.passed.get_or_insert(now);
+    } else if let Some(since) = progress.passed.take() {
+        // The deadline stood still. One that flaps uses it up bit by bit; what stood for long has a new one.
+        let stood = now.duration_since(since).as_secs().max(0);
+        let whole = stood >= i64::from(record.plan.progress_deadline_seconds);
+        at = if whole { now } else { gate::after(at, stood) };
+    } else if let Some(since) = fresh.then(|| away_since(question, now)).flatten() {
         at = at.max(since.min(now));
     }
     progress.at = Some(at);

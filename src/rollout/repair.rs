@@ -44,10 +44,12 @@ pub enum Repair {
 /// Picks the pod.
 pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, now: Timestamp) -> Repair {
     let set = question.set;
-    if set.observed_generation < set.generation || (set.parallel && !set.max_unavailable) {
-        // Under Parallel the controller does it itself, unless it counts unavailable pods.
+    if set.observed_generation < set.generation {
         return Repair::None;
     }
+    // Under Parallel the controller does it itself at and above the partition, unless it counts unavailable pods.
+    let native_does =
+        |pod: &Pod| set.parallel && !set.max_unavailable && gate::is_exposed(set, question.partition, pod.ordinal);
     // One at a time, condemned ones included.
     if gate::own_pods(set, question.pods).any(|pod| pod.terminating) {
         return Repair::UnderWay;
@@ -58,7 +60,7 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
             // The controller is about to create it. Ordered, one above a broken pod is missing because of that pod.
             None if broken.is_none() || set.parallel => return Repair::UnderWay,
             None => break,
-            Some(pod) if pod.ready => {}
+            Some(pod) if pod.ready || native_does(pod) => {}
             // Ordered: the lowest one is what the controller waits for. Parallel: any of them, the top one first.
             Some(pod) => {
                 if broken.is_none() || set.parallel {

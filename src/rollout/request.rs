@@ -206,12 +206,9 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let target = start::tip(desired, &case.record.target.restart);
     let running = !record.done && target.hash != record.target.hash;
     let starts = record.done && target.hash != record.target.hash;
-    if starts || (running && drift_of(case).is_none()) {
+    let meeting = start::meet(case, desired, &record, &target);
+    if let (true, start::Meeting::Enter(entry)) = (starts || (running && drift_of(case).is_none()), meeting) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
-        let entry = match start::meet(case, desired, &record, &target) {
-            start::Meeting::Enter(entry) => entry,
-            _ => return Err("a newer commit waits; nothing can be overwritten for it now".into()),
-        };
         let Action::Apply { manifest, partition, record, base, .. } = start::begin(case, desired, &record, entry)
         else {
             return Err("it cannot be carried out now".into());

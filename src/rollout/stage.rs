@@ -90,6 +90,11 @@ pub fn standing(record: &Record, replicas: u32) -> Standing {
     let at = record.stage.map(|stage| {
         groups.iter().position(|group| stage <= group.last).unwrap_or_else(|| groups.len().saturating_sub(1))
     });
+    // Kept pods may be those of another stage since the set was scaled: its soak and its wait count.
+    let at = match record.exposed {
+        Some(exposed) => at.max(groups.iter().rposition(|group| group.count <= exposed.min(replicas))),
+        None => at,
+    };
     let group = at.and_then(|at| groups.get(at)).cloned();
     let count = match (record.exposed, &group) {
         (Some(exposed), _) => exposed.min(replicas),

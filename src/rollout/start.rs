@@ -79,6 +79,8 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
         return Meeting::Enter(Entry::Fast);
     }
     match record.plan.on_new_revision {
+        // Everything is exposed and nothing fails for good: there is no end to wait for.
+        _ if record.mode == Mode::Install => Meeting::Enter(Entry::Continue),
         OnNewRevision::Continue => Meeting::Enter(Entry::Continue),
         OnNewRevision::Restart => Meeting::Enter(Entry::Restart),
         // What has failed has ended.

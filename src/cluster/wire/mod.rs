@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) use pod::pod;
+pub(crate) use pod::{pod, pod_line};
 pub(crate) use set::{controller_revision, selector, set};
 
 use crate::model::{TemplateHash, WorkloadId};

@@ -14,15 +14,41 @@ const MAX_MESSAGE: usize = 200;
 /// # Errors
 /// A field of a wrong type.
 pub(crate) fn pod(json: &str) -> Result<Option<(WorkloadId, Pod)>, serde_json::Error> {
-    let WirePod { metadata, status, .. } = serde_json::from_str(json)?;
-    let Some((set, ordinal)) = parent(&metadata.name) else { return Ok(None) };
+    serde_json::from_str(json).map(cut_down)
+}
+
+/// Decodes a line of a watch of pods in one go: what happened, the pod as [`pod`] gives it, and the object's version.
+///
+/// # Errors
+/// A field of a wrong type: also where the line tells of something else than a pod.
+pub(crate) fn pod_line(line: &str) -> Result<PodLine, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(rename = "type")]
+        kind: String,
+        object: WirePod,
+    }
+    let Line { kind, mut object } = serde_json::from_str(line)?;
+    let version = std::mem::take(&mut object.metadata.resource_version);
+    let mut pod = cut_down(object);
+    if let Some((_, pod)) = &mut pod {
+        pod.resource_version.clone_from(&version);
+    }
+    Ok((kind, pod, version))
+}
+
+/// What a line of a watch of pods says.
+pub(crate) type PodLine = (String, Option<(WorkloadId, Pod)>, String);
+
+fn cut_down(WirePod { metadata, status }: WirePod) -> Option<(WorkloadId, Pod)> {
+    let (set, ordinal) = parent(&metadata.name)?;
     let owner = metadata.owner_references.iter().find(|owner| owner.controller);
     let ours = match owner {
         Some(owner) => owner.kind == "StatefulSet" && owner.api_version.starts_with("apps/") && owner.name == set,
         None => metadata.labels.pod_name.as_deref() == Some(metadata.name.as_str()),
     };
     if !ours {
-        return Ok(None);
+        return None;
     }
     let id = workload(metadata.namespace, set.to_owned());
     let condition = |kind: &'static str| status.conditions.iter().filter(move |c| c.kind == kind);
@@ -53,7 +79,7 @@ pub(crate) fn pod(json: &str) -> Result<Option<(WorkloadId, Pod)>, serde_json::E
             || condition("Ready").any(|c| c.status == "Unknown"),
         faults: faults(&status),
     };
-    Ok(Some((id, pod)))
+    Some((id, pod))
 }
 
 /// The set and the number that a pod's name speaks of: `^(.*)-([0-9]+)$`, without leading zeros.

@@ -244,7 +244,7 @@ fn a_pod_evicted_in_a_long_pause_has_a_deadline_of_its_own() {
         bench.now = at(86_410);
         let decision = bench.decide();
         assert_eq!(line(&decision), "- | Progressing WaitingReady | PodCreated 0");
-        assert_eq!(decision.requeue, Some(at(if remembers { 87_000 } else { 87_010 })));
+        assert_eq!(decision.requeue, Some(at(87_010)));
     }
 }
 
@@ -533,4 +533,80 @@ fn a_first_install_that_would_be_made_at_another_revision_is_not_held_back() {
     bench.set().current_revision = "web-A".into();
     bench.set().update_revision = "web-B".into();
     assert_eq!(bench.line(), "Patch p=0 Install | Progressing WaitingReady | -");
+}
+
+#[test]
+fn a_conflict_of_a_scale_is_overwritten_while_a_newer_template_waits() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Queue;
+    bench.tip("c3", "C");
+    bench.scale_commit(Some(8));
+    bench.observed.refused = Some((Reason::Drifted, "conflict with \"hpa\"".into()));
+    bench.ask(Verb::ResumeOverwrite);
+    assert_eq!(bench.line(), "Overwrite B of B p=7 replicas=8 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn a_fix_does_not_queue_behind_an_install_that_never_ends() {
+    for on in [OnNewRevision::Queue, OnNewRevision::Block] {
+        let mut bench = Bench::running(5);
+        (bench.record.mode, bench.record.stage) = (Mode::Install, None);
+        bench.record.plan.on_new_revision = on;
+        bench.tip("c3", "C");
+        assert_eq!(bench.line(), "Start C of C p=0 replicas=5 stage=2 | Progressing Starting | -");
+    }
+}
+
+#[test]
+fn under_parallel_a_broken_pod_below_the_partition_is_replaced() {
+    let mut bench = three_revisions();
+    bench.set().parallel = true;
+    bench.broken(2, "B", "CrashLoopBackOff");
+    assert_eq!(bench.line(), "DeletePod 2 | Progressing WaitingReady | PodReady 2 CrashLoopBackOff");
+    bench.pod(2, "B");
+    bench.broken(4, "B", "CrashLoopBackOff");
+    assert_eq!(bench.line(), "- | Progressing WaitingReady | PodUpdated 4 web-B");
+}
+
+#[test]
+fn a_pod_that_flaps_in_a_pause_uses_the_deadline_up() {
+    let stages =
+        vec![stage("canary", Size::Pods(1), 0, Pause::Seconds(60)), stage("all", Size::Percent(100), 0, Pause::None)];
+    let mut bench = Bench::running_with(5, plan(stages), 1);
+    bench.record.plan.progress_deadline_seconds = 100;
+    let failed = (0..1000).find(|second| {
+        bench.now = at(*second);
+        // Up for twenty seconds, down for ten.
+        bench.pod_mut(4).ready = second % 30 < 20;
+        bench.pod_mut(4).ready_since = Some(at(second - second % 30 + if second % 30 < 20 { 0 } else { 20 }));
+        let decision = bench.decide();
+        bench.observed.progress = decision.progress.clone();
+        decision.reason == Reason::ProgressDeadlineExceeded
+    });
+    assert!(failed.is_some_and(|second| (280..420).contains(&second)), "{failed:?}");
+}
+
+#[test]
+fn kept_pods_wait_as_the_stage_says_that_they_have_become() {
+    let half = vec![
+        stage("half", Size::Percent(50), 0, Pause::UntilPromoted),
+        stage("all", Size::Percent(100), 0, Pause::None),
+    ];
+    // One of six was kept, before the first stage; of two it is the first stage.
+    let mut bench = Bench::running_with(2, plan(half), 1);
+    (bench.record.stage, bench.record.exposed) = (None, Some(1));
+    assert_eq!(bench.line(), "- | Paused StagePaused | Promotion");
+}
+
+#[test]
+fn a_ready_pod_that_leaves_proves_nothing_at_adoption() {
+    let mut bench = Bench::resting();
+    for ordinal in 0..5 {
+        bench.pod_mut(ordinal).terminating = true;
+    }
+    bench.set().replicas = 0;
+    bench.ask(Verb::Adopt);
+    let decision = bench.decide_without_record();
+    let [Action::Adopt { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert!(record.proven.is_empty());
 }

@@ -161,7 +161,8 @@ fn event(world: &mut World, meddles: bool) {
             let partition = world.rng.u32(0..5);
             world.kubectl_partition(partition);
         }
-        24 => {
+        // What is broken and accepted is the person's own doing.
+        24 if world.cluster.set.as_ref().is_some_and(|set| GOOD.contains(&set.tpl.id)) => {
             world.ask(Verb::ResumeAccept);
         }
         25 => {
@@ -196,7 +197,11 @@ fn live(world: &mut World) {
         }
     }
     world.faults = Faults::default();
-    let good = *world.rng.choice(&GOOD).unwrap();
+    let mut good = *world.rng.choice(&GOOD).unwrap();
+    if world.monitor.meddled && world.record().is_some_and(|record| record.target.hash.0 == good.to_string()) {
+        // What was accepted counts as what Git asks for: only another template moves it.
+        good = if good == 'A' { 'G' } else { 'A' };
+    }
     let replicas = world.rng.u32(1..6);
     if world.cluster.set.as_ref().is_some_and(|set| set.replicas == 0) && world.git.tip().replicas.is_none() {
         world.autoscale(replicas);

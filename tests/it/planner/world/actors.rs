@@ -136,7 +136,10 @@ impl World {
         let verb = match last.waiting_on.as_ref()? {
             WaitingOn::Promotion => Verb::Promote,
             WaitingOn::Resume | WaitingOn::NewRevisionDecision => Verb::Resume,
-            WaitingOn::Decision => Verb::Retry,
+            WaitingOn::Decision => {
+                self.delete_broken();
+                Verb::Retry
+            }
             WaitingOn::DriftDecision => Verb::ResumeOverwrite,
             WaitingOn::Adoption => Verb::Adopt,
             WaitingOn::PartitionCommit if by_hand => {

@@ -133,6 +133,10 @@ impl World {
         let updated = self.cluster.pods.values().all(|pod| pod.tpl == set.update && pod.gone_at.is_none());
         if all && ready && updated && set.current != set.update {
             let update = set.update;
+            if set.replicas == 0 {
+                // Promoted by a scale to zero; the daemon may never see it (kubernetes#121534).
+                self.monitor.meddled = true;
+            }
             if let Some(set) = &mut self.cluster.set {
                 set.current = update;
             }
