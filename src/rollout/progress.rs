@@ -90,14 +90,22 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
     Verdict { progress, restarts, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
 }
 
-/// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now.
+/// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now. But for those
+/// that are missing because of one below them: ordered, the controller makes none above a pod that is not Ready.
 fn away_since(question: Question<'_>, now: Timestamp) -> Option<Timestamp> {
+    let mut held_up = false;
     gate::ordinals(question.set)
-        .filter_map(|ordinal| match question.pods.get(&ordinal).filter(|pod| pod.owner == question.set.uid) {
-            Some(pod) if pod.terminating => Some(now),
-            Some(pod) if pod.ready => None,
-            Some(pod) => Some(pod.ready_since.unwrap_or(pod.created).max(pod.created)),
-            None => Some(now),
+        .filter_map(|ordinal| {
+            let pod = question.pods.get(&ordinal).filter(|pod| pod.owner == question.set.uid);
+            let away = match pod {
+                Some(pod) if pod.terminating => Some(now),
+                Some(pod) if pod.ready => None,
+                Some(pod) => Some(pod.ready_since.unwrap_or(pod.created).max(pod.created)),
+                None if held_up => None,
+                None => Some(now),
+            };
+            held_up |= away.is_some() && !question.set.parallel;
+            away
         })
         .max()
 }

@@ -9,6 +9,7 @@
 
 mod cli;
 mod controlplane;
+mod e2e;
 mod git;
 mod planner;
 mod source;

@@ -107,7 +107,8 @@ impl AuditEntry {
             .collect()
     }
 
-    fn parse(line: &[u8]) -> Option<Self> {
+    /// Reads a line of the log.
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let mut event: Value = serde_json::from_slice(line).ok()?;
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let code = event.pointer("/responseStatus/code").and_then(Value::as_u64).and_then(|it| it.try_into().ok());

@@ -330,7 +330,7 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
-    fn of(pod: &Value) -> Self {
+    pub(crate) fn of(pod: &Value) -> Self {
         let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let conditions = pod["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
         Self {
