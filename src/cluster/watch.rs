@@ -29,7 +29,7 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(210);
 const BACKOFF_MIN: Duration = Duration::from_millis(500);
 
 /// The longest wait after a failure, and the wait after one that will not mend itself.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// After so many failures in a row the objects are listed anew.
 const FAILURES_BEFORE_RELIST: u32 = 4;

@@ -168,6 +168,15 @@ async fn refusals_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_right_that_is_missing_may_be_granted_later() {
+    let denied =
+        r#"statefulsets.apps "web" is forbidden: User "p" cannot patch resource "statefulsets" in API group "apps""#;
+    let (outcome, seen) = run(&patch(), vec![status(403, "Forbidden", denied, json!([]))]).await;
+    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(seen.len(), 1);
+}
+
+#[tokio::test]
 async fn nothing_is_repeated_that_surely_was_not_done() {
     let busy = Answer::Text(429, ("retry-after", "7"), String::new());
     let (outcome, seen) = run(&patch(), vec![busy]).await;
