@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::model::{
-    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, PARKED, Partition, Problem, Reason,
-    Record, RecordState, Wanted,
+    Action, ApplyKind, CommitInfo, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, PARKED, Partition, Plan,
+    Problem, Reason, Record, RecordState, Version, Wanted,
 };
 use crate::rollout::{decide, stage};
 
@@ -48,6 +48,8 @@ pub(crate) struct Foreseen {
     pub(crate) entry: Entry,
     /// Whether the set has to be adopted first.
     pub(crate) adopts: bool,
+    /// Why it cannot be adopted as it is; none where it can, or need not be.
+    pub(crate) obstacle: Option<String>,
     /// The replicas that are handed over to others first.
     pub(crate) hands_over: Option<u32>,
     /// The apply that brings it, if one does.
@@ -71,13 +73,17 @@ const MOST_STEPS: usize = 3;
 /// Looks ahead as far as the first apply.
 pub(crate) fn foresee(desired: &Desired, problem: Option<&Problem>, observed: &Observed, now: Timestamp) -> Foreseen {
     let decision = decide(&Wanted::Is(desired, problem), observed, now);
-    let mut foreseen = Foreseen { entry: Entry::None, adopts: false, hands_over: None, apply: None, decision };
+    let mut foreseen =
+        Foreseen { entry: Entry::None, adopts: false, obstacle: None, hands_over: None, apply: None, decision };
     let (mut desired, mut observed) = (desired.clone(), observed.clone());
     let mut ahead = foreseen.decision.clone();
     if ahead.reason == Reason::AdoptionRequired {
         foreseen.adopts = true;
         desired.tip.adopt = true;
         ahead = decide(&Wanted::Is(&desired, problem), &observed, now);
+    }
+    if ahead.reason == Reason::NotAdoptable {
+        foreseen.obstacle = Some(ahead.message.clone());
     }
     for _ in 0..MOST_STEPS {
         match ahead.actions.first() {
@@ -107,6 +113,32 @@ pub(crate) fn foresee(desired: &Desired, problem: Option<&Problem>, observed: &O
         foreseen.entry = Entry::Waits;
     }
     foreseen
+}
+
+/// Why a set could not be adopted now, whatever Git's template is; none where it could.
+pub(crate) fn obstacle(observed: &Observed, now: Timestamp) -> Option<String> {
+    let set = observed.set.as_ref()?;
+    // Git asks for exactly what is there: what stands in the way then is the set itself.
+    let tip = Version {
+        commit: CommitInfo::default(),
+        manifest: Arc::new(Value::Null),
+        hash: set.template.clone(),
+        rest: String::new(),
+        replicas: None,
+        restart: None,
+        start: set.start,
+        deletes_claims_when_scaled: false,
+        allow_claim_deletion: false,
+        adopt: true,
+    };
+    let desired = Desired {
+        workload: observed.workload.clone(),
+        tip,
+        target: None,
+        plan: Plan::default(),
+        plan_digest: String::new(),
+    };
+    foresee(&desired, None, observed, now).obstacle
 }
 
 /// Whether the record's target is the tip's revision and nothing else of the manifest differs.
@@ -176,3 +208,6 @@ fn entry(kind: ApplyKind, new: &Record, before: Option<(&Record, u32)>, stated: 
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

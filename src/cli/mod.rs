@@ -15,6 +15,8 @@ mod args;
 mod commands;
 mod context;
 mod error;
+#[cfg(test)]
+mod fixtures;
 mod foresee;
 mod logging;
 mod output;

@@ -8,11 +8,16 @@ use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
 use crate::model::{Desired, Observed, Progress, RecordState, WorkloadId};
 
+/// The repository's address.
+pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
+    global.repo.clone().filter(|repo| !repo.is_empty()).ok_or_else(|| {
+        CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL|PATH or PHASELINE_REPO")
+    })
+}
+
 /// Where manifests come from, as the options say.
 pub(crate) fn config(global: &GlobalArgs) -> Result<SourceConfig, CliError> {
-    let url = global.repo.clone().filter(|repo| !repo.is_empty()).ok_or_else(|| {
-        CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL|PATH or PHASELINE_REPO")
-    })?;
+    let url = named(global)?;
     let state_dir = match &global.state_dir {
         Some(folder) => folder.clone(),
         None => git::state_dir()?,
@@ -61,4 +66,13 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
         refused: None,
         progress: Progress::default(),
     }
+}
+
+/// The same without a person's request: how it is, not what is about to be asked of it.
+pub(crate) fn without_request(observed: &Observed) -> Observed {
+    let mut observed = observed.clone();
+    if let Some(set) = &mut observed.set {
+        set.request = None;
+    }
+    observed
 }

@@ -50,12 +50,18 @@ pub(crate) fn of_plan(plan: &Plan, replicas: u32, start: u32, min_ready: u32) ->
     (1..).zip(groups).map(|(number, group)| one(number, &group, replicas, start, min_ready, "next")).collect()
 }
 
-/// The stages of a rollout, with where it stands (or will stand after its first write).
-pub(crate) fn of_record(record: &Record, replicas: u32, start: u32, min_ready: u32) -> Vec<PlanStage> {
+/// The stages of a rollout; `here` is the state of the one where it stands.
+pub(crate) fn of_record(
+    record: &Record,
+    replicas: u32,
+    start: u32,
+    min_ready: u32,
+    here: &'static str,
+) -> Vec<PlanStage> {
     match record.mode {
         Mode::Install | Mode::Fast | Mode::Full => {
             let all = first_to_last(replicas, start, min_ready);
-            return vec![PlanStage { state: "current", ..all }];
+            return vec![PlanStage { state: here, ..all }];
         }
         Mode::Back => {
             let partition = record.partition.0;
@@ -63,7 +69,7 @@ pub(crate) fn of_record(record: &Record, replicas: u32, start: u32, min_ready: u
                 count: stage::exposed(record.partition, replicas),
                 partition,
                 ordinals: ordinals(start, replicas, partition),
-                state: "current",
+                state: here,
                 ..first_to_last(replicas, start, min_ready)
             }];
         }
@@ -78,7 +84,7 @@ pub(crate) fn of_record(record: &Record, replicas: u32, start: u32, min_ready: u
         .map(|(number, group)| {
             let state = match number.cmp(&standing.number) {
                 Ordering::Less => "done",
-                Ordering::Equal => "current",
+                Ordering::Equal => here,
                 Ordering::Greater => "next",
             };
             one(number, &group, replicas, start, min_ready, state)
@@ -93,7 +99,7 @@ pub(crate) fn of_record(record: &Record, replicas: u32, start: u32, min_ready: u
             count: exposed.min(replicas),
             partition,
             ordinals: ordinals(start, replicas, partition),
-            state: "current",
+            state: here,
             ..first_to_last(replicas, start, min_ready)
         };
         let at = stages.iter().take_while(|stage| stage.count < kept.count).count();

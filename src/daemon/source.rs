@@ -189,6 +189,7 @@ impl Source {
         let head = self.mirror.commit(tip)?;
         let (bound, mut diagnostics) = self.bind(tip, |_| true)?;
         diagnostics.extend(bound.diagnostics.iter().cloned());
+        diagnostics.extend(bound.broken_files.values().flatten().cloned());
         let mut good: BTreeMap<WorkloadId, Good> = BTreeMap::new();
         let mut problems: BTreeMap<WorkloadId, Problem> = BTreeMap::new();
         for (workload, outcome) in &bound.workloads {

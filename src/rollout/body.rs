@@ -17,8 +17,7 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// `rest_of` gives everything but the template; `template_of` the template and the change cause. A restart that was
 /// asked for on the live template is kept: as with `kubectl apply`, it stays until the manifest says otherwise.
 pub(super) fn compose(rest_of: &Version, template_of: &Version, restarted_at: &str) -> Arc<Value> {
-    let template = template_of.manifest.pointer("/spec/template");
-    let mut body = apply_body::for_apply(&rest_of.manifest, template);
+    let mut body = apply_body::for_apply(&rest_of.manifest, Some(&template_of.manifest));
     if body.pointer("/metadata/annotations").and_then(|all| all.get(CHANGE_CAUSE)).is_none() {
         apply_body::set_annotation(&mut body, CHANGE_CAUSE, &change_cause(&template_of.commit));
     }

@@ -173,6 +173,14 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     } else {
         go_on(case, behind)
     };
+    if decision.actions.is_empty() && decision.reason == Reason::ProgressDeadlineExceeded {
+        match meeting {
+            // What has failed has ended; a way back records no failure, so it is seen here.
+            Some(Meeting::Queue) => return begin(case, desired, Entry::Continue),
+            Some(Meeting::Block) => decision.waiting_on = Some(WaitingOn::NewRevisionDecision),
+            Some(Meeting::Enter(_) | Meeting::Barred) | None => {}
+        }
+    }
     let short = desired.tip.commit.id.short();
     decision.pending = Some(pending);
     match meeting {

@@ -9,7 +9,8 @@ use super::stage::{self, Standing};
 use super::start::{has_failed, last_stage};
 use super::view::{Case, stage_view};
 use crate::model::{
-    Decision, Failed, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, StageView, WaitingOn,
+    Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, StageView,
+    WaitingOn,
 };
 
 /// A newer revision that does not take over yet.
@@ -76,21 +77,20 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
     let mut decision = judge(case, &standing, question, &answer, &verdict, behind);
     decision.progress = verdict.progress;
     decision.stage = Some(match record.mode {
-        // A first install has no stages.
-        Mode::Install => StageView {
-            number: 1,
-            of: 1,
-            name: "install".into(),
-            count: set.replicas,
-            partition: record.partition,
-            verified: answer.verified,
-        },
-        Mode::Staged | Mode::Full | Mode::Fast | Mode::Back => stage_view(&standing, record.partition, answer.verified),
+        // A first install has no stages, and neither has the way back: it takes every pod along.
+        Mode::Install => whole("install", set, record, answer.verified),
+        Mode::Back => whole("back", set, record, answer.verified),
+        Mode::Staged | Mode::Full | Mode::Fast => stage_view(&standing, record.partition, answer.verified),
     });
     if decision.culprit.is_none() {
         decision.culprit = answer.culprit;
     }
     decision
+}
+
+/// A rollout of one step that is done when every pod is.
+fn whole(name: &str, set: &LiveSet, record: &Record, verified: u32) -> StageView {
+    StageView { number: 1, of: 1, name: name.into(), count: set.replicas, partition: record.partition, verified }
 }
 
 /// The partition of a way back that has a pod below it which is neither at stable nor at what stable is called now;

@@ -96,6 +96,10 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
 /// back broken each time, and the fix would wait for them for ever.
 fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
     let (set, pods) = (case.set, &case.observed.pods);
+    if set.replicas == 0 && (!record.done || set.template != record.live) {
+        // What is being made current there is another one than stable, or will be.
+        return true;
+    }
     let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
     unproven && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
 }

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod cli;
 mod controlplane;
 mod e2e;
 mod git;

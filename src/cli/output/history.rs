@@ -137,3 +137,76 @@ fn states(record: &Record, entries: &[HistoryEntry], entry: &HistoryEntry) -> Ve
     }
     states
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::fixtures::{at_rest, commit, desired, hash, in_canary};
+    use crate::model::Failed;
+    use crate::revision::history::Numbered;
+
+    fn entry(number: u32, letter: char, template: char, repeats: Option<u32>) -> HistoryEntry {
+        let mut version = desired(template).tip;
+        version.commit = commit(letter);
+        let entry = Numbered { number, commit: commit(letter).id, hash: hash(template), repeats, revision: number };
+        HistoryEntry { entry, commit: commit(letter), version }
+    }
+
+    /// Templates a, b, a.
+    fn entries() -> Vec<HistoryEntry> {
+        vec![entry(1, 'a', 'a', None), entry(2, 'b', 'b', None), entry(3, 'c', 'a', Some(1))]
+    }
+
+    fn live(number: i64, template: char, restarted_at: &str) -> ControllerRevision {
+        ControllerRevision {
+            name: format!("web-{template}{number}"),
+            number,
+            hash: hash(template),
+            restarted_at: restarted_at.into(),
+            change_cause: String::new(),
+        }
+    }
+
+    fn states(record: &Record) -> Vec<Vec<&'static str>> {
+        let workload = WorkloadId::new("prod", "web");
+        let history = History::of(&workload, &entries(), &[], Some(record), |_| String::new());
+        history.items.into_iter().map(|entry| entry.states).collect()
+    }
+
+    #[test]
+    fn a_revision_is_a_commit_and_a_hash() {
+        assert_eq!(states(&at_rest('a')), [vec!["stable"], vec![], vec![]]);
+        assert_eq!(states(&in_canary('a', 'b')), [vec!["stable"], vec!["target"], vec![]]);
+        let mut reverted = at_rest('a');
+        for seen in [Some(&mut reverted.target), reverted.stable.as_mut()].into_iter().flatten() {
+            seen.commit = commit('c').id;
+        }
+        assert_eq!(states(&reverted), [vec![], vec![], vec!["stable"]]);
+        for seen in [Some(&mut reverted.target), reverted.stable.as_mut()].into_iter().flatten() {
+            seen.commit = commit('x').id;
+        }
+        assert_eq!(states(&reverted), [vec![], vec![], vec!["stable"]], "a commit that history has no more");
+        let failed = Failed { commit: commit('b').id, hash: hash('b'), reason: String::new(), culprit: String::new() };
+        assert_eq!(states(&Record { failed: vec![failed], ..at_rest('a') }), [vec!["stable"], vec!["failed"], vec![]]);
+    }
+
+    #[test]
+    fn live_revisions_are_found_by_their_template() {
+        let live = [live(1, 'b', ""), live(3, 'a', ""), live(4, 'a', "2026-01-01T00:00:00Z")];
+        let workload = WorkloadId::new("prod", "web");
+        let history = History::of(&workload, &entries()[..1], &live, None, |_| String::new());
+        assert_eq!(history.items[0].controller_revision, "web-a3");
+        let history = History::of(&workload, &entries(), &live[..1], Some(&at_rest('a')), |_| "web-x".into());
+        assert_eq!(
+            history.table(false),
+            "REVISION        HASH         CONTROLLERREVISION   K8S   COMMIT       AUTHOR   DATE                   STATE    SUBJECT
+1               aaaaaaaaaa   (web-x)              -     aaaaaaaaaa   Ann      2026-02-25T06:13:20Z   stable   web: a
+2               bbbbbbbbbb   web-b1               1     bbbbbbbbbb   Ann      2026-02-25T06:13:20Z            web: b
+3 (repeats 1)   aaaaaaaaaa   (web-x)              -     cccccccccc   Ann      2026-02-25T06:13:20Z            web: c
+"
+        );
+        let value = serde_json::to_value(&history).unwrap();
+        assert_eq!(value["items"][1]["kubernetesRevision"], 1);
+        assert_eq!((&value["items"][2]["repeats"], &value["items"][2]["live"]), (&1.into(), &false.into()));
+    }
+}

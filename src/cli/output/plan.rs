@@ -155,6 +155,6 @@ pub(crate) struct PlanStage {
     /// How long, with `duration`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pause_seconds: Option<u32>,
-    /// `done`, `current` or `next`.
+    /// `done`, `current`, `next`; `start` for the one that the first write of the commit exposes.
     pub(crate) state: &'static str,
 }

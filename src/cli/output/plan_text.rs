@@ -8,7 +8,7 @@ use super::status::Revision;
 use super::table::table;
 use super::text;
 use crate::cli::foresee::Entry;
-use crate::model::{CommitId, Phase, TemplateHash};
+use crate::model::{CommitId, Phase, Reason, TemplateHash};
 
 /// Prints it all.
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
@@ -90,8 +90,10 @@ fn is_quiet(item: &PlanItem) -> bool {
 fn headline(item: &PlanItem) -> &'static str {
     match (item.entry, item.adoption_required) {
         (Entry::None, _) if !item.changes => "no change",
+        (Entry::None, _) if item.reason == Reason::Drifted => "drifted: what follows would put Git's state back",
         (Entry::None, _) => "it is on its way",
         (Entry::Sync, true) => "after `phaseline adopt`: applied, no pod restarts",
+        (Entry::Waits, true) => "it has to be adopted, and cannot be as it is",
         (_, true) => "after `phaseline adopt` (no pod restarts for it): a staged rollout",
         (Entry::Install, false) => "created, all pods at once",
         (Entry::InstallAgain, false) => "installed again, all pods at once: no revision of it was ever Ready",
@@ -130,7 +132,7 @@ fn waits(stage: &PlanStage) -> String {
     };
     match (stage.pause, stage.pause_seconds) {
         ("untilPromoted", _) => words.push_str(", then promote"),
-        (_, Some(seconds)) => words.push_str(&format!(", then {}", duration(seconds))),
+        (_, Some(seconds)) => words.push_str(&format!(", then pause {}", duration(seconds))),
         _ => {}
     }
     words

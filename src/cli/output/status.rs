@@ -129,6 +129,9 @@ pub(crate) struct Status {
     /// A person's hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hold: Option<HoldState>,
+    /// What a person has asked for and no daemon has taken yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<RequestState>,
     /// What the daemon is about to do, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) next: Vec<String>,
@@ -207,6 +210,16 @@ pub(crate) struct HoldState {
     pub(crate) by: String,
 }
 
+/// A request that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RequestState {
+    /// What is asked for: `promote`, `promote --full`, `pause`, ..
+    pub(crate) verb: &'static str,
+    /// Who asks.
+    pub(crate) by: String,
+}
+
 impl Status {
     /// The status of what was observed, by what was decided about it. `flags` goes behind commands in hints.
     pub(crate) fn of(observed: &Observed, decision: &Decision, flags: &str, now: Timestamp) -> Self {
@@ -240,6 +253,9 @@ impl Status {
             current_revision: set.map(|set| set.current_revision.clone()),
             rollout: record.map(|record| record.rollout.clone()),
             hold: record.and_then(|record| record.hold.as_ref()).map(|Hold { by }| HoldState { by: by.clone() }),
+            request: set
+                .and_then(words::open_request)
+                .map(|request| RequestState { verb: words::verb(request.verb), by: request.by.clone() }),
             next: decision.actions.iter().map(words::action).collect(),
             hints: words::ways_on(decision, &observed.workload, flags),
             namespace,

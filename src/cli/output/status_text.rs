@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::status::{Revision, SourceState, StageState, Status};
 use super::table::table;
 use super::text;
-use crate::model::{CommitId, PARKED, Phase, TemplateHash};
+use crate::model::{CommitId, PARKED, Phase, Reason, TemplateHash};
 
 /// A table; `namespaces` adds their column, `wide` what is rarely needed.
 pub(crate) fn list(items: &[Status], namespaces: bool, wide: bool) -> String {
@@ -120,7 +120,11 @@ pub(crate) fn page(out: &mut dyn Write, item: &Status, source: Option<&SourceSta
     if let Some(hold) = &item.hold {
         row(out, "Held by", &text::line(&hold.by))?;
     }
-    if !item.message.is_empty() {
+    if let Some(request) = &item.request {
+        row(out, "Asked", &text::line(&format!("{} by {}, not taken yet", request.verb, request.by)))?;
+    }
+    // At a pause of the plan it only names the command that stands below.
+    if !item.message.is_empty() && item.reason != Reason::StagePaused {
         let message = text::lines(&item.message);
         let mut lines = message.lines();
         row(out, "Message", lines.next().unwrap_or_default())?;

@@ -1,6 +1,9 @@
 //! Words for decisions: what is waited for, what is about to be done, what would move it.
 
-use crate::model::{Action, ApplyKind, Decision, PARKED, Partition, Phase, Reason, WaitingOn, WorkloadId};
+use crate::model::{
+    Action, ApplyKind, Decision, LiveSet, PARKED, Partition, Phase, Reason, RecordState, Request, Verb, WaitingOn,
+    WorkloadId,
+};
 
 /// The name of what is waited for, as `-o json` has it.
 pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
@@ -93,5 +96,31 @@ pub(crate) fn ways_on(decision: &Decision, workload: &WorkloadId, flags: &str) -
             Phase::Degraded => culprit.collect(),
             Phase::Healthy | Phase::Progressing | Phase::Paused | Phase::Blocked => Vec::new(),
         },
+    }
+}
+
+/// A person's request that has not been answered.
+pub(crate) fn open_request(set: &LiveSet) -> Option<&Request> {
+    let Some(Ok(request)) = &set.request else { return None };
+    let answered = match &set.record {
+        RecordState::Is(record, _) => record.req.as_ref().is_some_and(|answer| answer.id == request.id),
+        RecordState::Absent | RecordState::Unreadable(_) => false,
+    };
+    (!answered).then_some(request)
+}
+
+/// The command that asks for it.
+pub(crate) fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Promote => "promote",
+        Verb::PromoteFull => "promote --full",
+        Verb::Pause => "pause",
+        Verb::Resume => "resume",
+        Verb::ResumeOverwrite => "resume --overwrite",
+        Verb::ResumeAccept => "resume --accept",
+        Verb::ResumeReplan => "resume --replan",
+        Verb::Retry => "retry",
+        Verb::Adopt => "adopt",
+        Verb::Release => "release",
     }
 }

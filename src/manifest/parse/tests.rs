@@ -14,8 +14,9 @@ const OBJECT: &str = "{apiVersion: v1, kind: Thing}\n";
 fn read(file: &str, bytes: &[u8]) -> (Vec<Document>, Vec<Diagnostic>) {
     let started = Instant::now();
     let result = parse(file, bytes);
-    // Unoptimised, on a busy machine; optimised it is a tenth.
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    // No measurement: unoptimised, on a busy machine, it takes seconds at the most. What grows with the square of a
+    // hostile file's size, or worse, takes minutes.
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     assert!(result.1.len() <= 101);
     assert!(result.1.iter().all(|finding| finding.to_string().len() < 1_000));
     result

@@ -610,3 +610,37 @@ fn a_ready_pod_that_leaves_proves_nothing_at_adoption() {
     let [Action::Adopt { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
     assert!(record.proven.is_empty());
 }
+
+#[test]
+fn a_scale_up_from_zero_is_not_staged_above_a_template_that_is_being_made_current() {
+    let mut bench = Bench::resting_with(0, three());
+    bench.tip("c2", "B");
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    bench.record = Record { generation: 3, live: hash("B"), ..(**record).clone() };
+    let set = bench.set();
+    (set.template, set.partition, set.record) = (hash("B"), Some(Partition(0)), phaseline::model::RecordState::Absent);
+    bench.tip("c3", "C");
+    bench.scale_commit(Some(5));
+    assert_eq!(bench.line(), "Start C of C p=0 replicas=5 Install | Progressing Starting | -");
+}
+
+#[test]
+fn a_way_back_that_does_not_become_ready_keeps_nobody_waiting() {
+    for (on, expected) in [
+        (OnNewRevision::Queue, "Start C of C p=4 replicas=5 stage=0 | Progressing Starting | -"),
+        (OnNewRevision::Block, "- | Degraded ProgressDeadlineExceeded | NewRevisionDecision"),
+    ] {
+        let mut bench = Bench::running(1);
+        bench.tip("c4", "A");
+        bench.record.target = seen("c4", "D");
+        (bench.record.mode, bench.record.live) = (Mode::Back, hash("D"));
+        bench.record.stable = Some(seen("c0", "D"));
+        bench.set().template = hash("D");
+        bench.record.plan.on_new_revision = on;
+        bench.tip("c5", "C");
+        bench.broken(4, "B", "");
+        bench.now = at(2000);
+        assert_eq!(bench.line(), expected);
+    }
+}

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::yaml;
+use crate::cli::repository;
 
 mod deployment;
 mod rbac;
@@ -47,9 +48,7 @@ pub(super) fn run(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit,
     let namespace = context.global.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
     let mut documents = Vec::new();
     if !args.rbac_only {
-        let repo = context.global.repo.clone().ok_or_else(|| {
-            CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL or PHASELINE_REPO")
-        })?;
+        let repo = repository::named(&context.global)?;
         check(&repo, args, context)?;
         documents.push(deployment::namespace(&namespace));
         documents.extend(rbac::objects(&namespace, &args.watch_namespace));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Asked, early, who};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::output::words;
 use crate::cli::session::Session;
 use crate::cluster::{Outcome, read};
 use crate::model::{LiveSet, Observed, RecordState, Request, Verb, WorkloadId};
@@ -46,7 +47,7 @@ pub(super) fn ask(verb: Verb, asked: &Asked, context: &mut Context<'_>) -> Resul
         }
         let left = end.saturating_duration_since(Instant::now()).min(POLL);
         if left.is_zero() {
-            writeln!(context.out, "statefulset.apps/{} {} requested", workload.name, word(verb))?;
+            writeln!(context.out, "statefulset.apps/{} {} requested", workload.name, words::verb(verb))?;
             context.note("no daemon took it yet; it will be carried out when one runs")?;
             return Ok(Exit::OK);
         }
@@ -72,7 +73,7 @@ fn write(verb: Verb, workload: &WorkloadId, session: &Session, context: &mut Con
         if let Some(why) = early::refusal(&observed, &request, context.now()) {
             return Err(refused(verb, workload, &why));
         }
-        if first.is_none() && is_unanswered(set) {
+        if first.is_none() && words::open_request(set).is_some() {
             context.note("note: it replaces a request that no daemon has taken yet")?;
         }
         match session.wait(read::write_request(&session.cluster, workload, set, &request)) {
@@ -97,15 +98,6 @@ fn about(verb: Verb, set: &LiveSet, id: &str) -> Request {
     request
 }
 
-/// Whether an earlier request still waits.
-fn is_unanswered(set: &LiveSet) -> bool {
-    let Some(Ok(request)) = &set.request else { return false };
-    match &set.record {
-        RecordState::Is(record, _) => record.req.as_ref().is_none_or(|answer| answer.id != request.id),
-        RecordState::Absent | RecordState::Unreadable(_) => true,
-    }
-}
-
 /// What the set shows of it.
 pub(super) fn answer(observed: &Observed, request: &Request) -> Answer {
     let Some(set) = &observed.set else { return Answer::Refused("the set is gone".to_owned()) };
@@ -126,7 +118,7 @@ pub(super) fn answer(observed: &Observed, request: &Request) -> Answer {
 }
 
 fn refused(verb: Verb, workload: &WorkloadId, why: &str) -> CliError {
-    CliError::new(Kind::Refused, format!("{} of {workload} is refused: {why}", word(verb)))
+    CliError::new(Kind::Refused, format!("{} of {workload} is refused: {why}", words::verb(verb)))
 }
 
 /// A write that did not come about.
@@ -140,22 +132,6 @@ pub(super) fn failed(what: &str, outcome: Outcome) -> CliError {
         Outcome::Refused { message, .. } | Outcome::Failed { message, .. } => message,
     };
     CliError::new(Kind::Cluster, format!("{what}: {why}"))
-}
-
-/// The command.
-fn word(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Promote => "promote",
-        Verb::PromoteFull => "promote --full",
-        Verb::Pause => "pause",
-        Verb::Resume => "resume",
-        Verb::ResumeOverwrite => "resume --overwrite",
-        Verb::ResumeAccept => "resume --accept",
-        Verb::ResumeReplan => "resume --replan",
-        Verb::Retry => "retry",
-        Verb::Adopt => "adopt",
-        Verb::Release => "release",
-    }
 }
 
 /// What has happened.

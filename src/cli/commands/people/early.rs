@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::cli::{foresee, repository};
 use crate::model::{Action, Observed, OnNewRevision, Record, RecordState, Request, Schedule, Verb, Wanted};
 use crate::rollout::decide;
 
@@ -10,7 +11,7 @@ pub(super) fn refusal(observed: &Observed, request: &Request, now: Timestamp) ->
     let name = &observed.workload.name;
     let set = observed.set.as_ref()?;
     match (&set.record, request.verb) {
-        (RecordState::Absent, Verb::Adopt) => None,
+        (RecordState::Absent, Verb::Adopt) => foresee::obstacle(&repository::without_request(observed), now),
         (RecordState::Absent, _) => Some(format!("it is not managed by phaseline: `phaseline adopt {name}` first")),
         (RecordState::Unreadable(why), _) => {
             Some(format!("the annotation {} cannot be read: {why}", Record::ANNOTATION))

@@ -12,7 +12,7 @@ use crate::cli::repository;
 use crate::cli::session::Session;
 use crate::cli::stages;
 use crate::daemon::{Source, Wish};
-use crate::model::{Decision, Desired, LiveSet, Observed, Record, RecordState, Wanted};
+use crate::model::{Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
 use crate::rollout::{claims_removed, decide};
 
 /// The plan of one workload.
@@ -23,13 +23,15 @@ pub(super) fn plan(
     observed: &Observed,
     now: Timestamp,
 ) -> Result<PlanItem, CliError> {
+    // What somebody has asked for meanwhile is not the commit's doing.
+    let observed = &repository::without_request(observed);
     let Some(desired) = repository::complete(source, wish, observed) else {
         let mut item = bare(observed, &decide(&wish.wanted(), observed, now), now);
         problems(&mut item, wish);
         return Ok(item);
     };
     let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, now);
-    let shown = server::ask(session, &foreseen, observed)?;
+    let shown = server::ask(session, &desired, &foreseen, observed)?;
     let mut item = compose(&desired, &foreseen, observed, shown, now);
     problems(&mut item, wish);
     Ok(item)
@@ -100,6 +102,9 @@ pub(super) fn compose(
     item.current = item.current.or_else(|| set.map(unmanaged));
     item.entry = foreseen.entry;
     item.adoption_required = foreseen.adopts;
+    if let Some(obstacle) = &foreseen.obstacle {
+        item.message.clone_from(obstacle);
+    }
     item.template_changes = template_changes;
     item.replicas = replicas;
     item.target = Some(Revision {
@@ -120,7 +125,10 @@ pub(super) fn compose(
     let applied = foreseen.apply.as_ref().map(|apply| &apply.record);
     let running = applied.or(record.filter(|_| foreseen.entry == Entry::None)).filter(|record| !record.done);
     item.stages = match (running, foreseen.entry) {
-        (Some(record), _) => stages::of_record(record, replicas, start, min_ready),
+        (Some(record), _) => {
+            let here = if foreseen.apply.is_some() { "start" } else { "current" };
+            stages::of_record(record, replicas, start, min_ready, here)
+        }
         (None, Entry::None | Entry::Sync) => Vec::new(),
         (None, _) => stages::of_plan(&desired.plan, replicas, start, min_ready),
     };
@@ -137,7 +145,10 @@ pub(super) fn compose(
 
 /// Whether anything of the commit is not in force yet.
 fn changes(desired: &Desired, foreseen: &Foreseen, observed: &Observed) -> bool {
-    foreseen.adopts || foreseen.apply.is_some() || !foresee::in_force(desired, observed)
+    foreseen.adopts
+        || foreseen.apply.is_some()
+        || foreseen.decision.reason == Reason::Drifted
+        || !foresee::in_force(desired, observed)
 }
 
 fn record(set: &LiveSet) -> Option<&Record> {
@@ -156,3 +167,6 @@ fn unmanaged(set: &LiveSet) -> Revision {
         restarted_at: set.restarted_at.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,8 @@ use crate::cli::session::Session;
 use crate::cluster::Outcome;
 use crate::cluster::read;
 use crate::manifest::apply_body;
-use crate::model::{FieldOwner, Observed, Record};
-use crate::revision::controller_revision;
+use crate::model::{Desired, FieldOwner, Observed, Reason, Record, RecordState};
+use crate::revision::{controller_revision, digest};
 
 /// What the server showed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,15 +27,14 @@ pub(super) struct Shown {
 }
 
 /// One dry run (a second one where somebody else owns fields), and the set as it is; nothing where nothing is applied.
-pub(super) fn ask(session: &Session, foreseen: &Foreseen, observed: &Observed) -> Result<Shown, CliError> {
-    let Some(apply) = &foreseen.apply else { return Ok(Shown::default()) };
+pub(super) fn ask(
+    session: &Session,
+    desired: &Desired,
+    foreseen: &Foreseen,
+    observed: &Observed,
+) -> Result<Shown, CliError> {
+    let Some(body) = body(desired, foreseen, observed) else { return Ok(Shown::default()) };
     let workload = &observed.workload;
-    let mut body = (*apply.manifest).clone();
-    apply_body::set_partition(&mut body, apply.partition.0);
-    if let Some(replicas) = foreseen.hands_over {
-        // Handed over before the apply, the number stays; in a dry run nothing was handed over.
-        body["spec"]["replicas"] = replicas.into();
-    }
     let mut shown = Shown::default();
     let mut outcome = session.wait(read::dry_run_apply(&session.cluster, workload, &body, false));
     if let Err(Outcome::Conflict { managers, fields }) = outcome {
@@ -68,6 +67,29 @@ pub(super) fn ask(session: &Session, foreseen: &Foreseen, observed: &Observed) -
         shown.fields = diff::changes(&cleaned(live), &cleaned(object));
     }
     Ok(shown)
+}
+
+/// What would be applied; after a drift, what would put Git's state back.
+fn body(desired: &Desired, foreseen: &Foreseen, observed: &Observed) -> Option<Value> {
+    let Some(apply) = &foreseen.apply else {
+        let RecordState::Is(record, _) = &observed.set.as_ref()?.record else { return None };
+        if foreseen.decision.reason != Reason::Drifted || record.target.hash != desired.tip.hash {
+            return None;
+        }
+        let mut body = apply_body::for_apply(&desired.tip.manifest, None);
+        apply_body::set_partition(&mut body, record.partition.0);
+        if !record.target.restart.is_empty() {
+            apply_body::set_template_annotation(&mut body, digest::RESTARTED_AT, &record.target.restart);
+        }
+        return Some(body);
+    };
+    let mut body = (*apply.manifest).clone();
+    apply_body::set_partition(&mut body, apply.partition.0);
+    if let Some(replicas) = foreseen.hands_over {
+        // Handed over before the apply, the number stays; in a dry run nothing was handed over.
+        body["spec"]["replicas"] = replicas.into();
+    }
+    Some(body)
 }
 
 /// The ControllerRevision's name, from the template as the server returned it.

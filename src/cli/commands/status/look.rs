@@ -44,9 +44,9 @@ pub(super) struct Looker<'a> {
 
 impl<'a> Looker<'a> {
     pub(super) fn new(session: &'a Session, global: &GlobalArgs, name: Option<&str>) -> Result<Self, CliError> {
-        let source = match global.repo {
-            Some(_) => Some(repository::open(global, &session.namespace)?),
-            None => None,
+        let source = match global.repo.as_deref() {
+            Some(repo) if !repo.is_empty() => Some(repository::open(global, &session.namespace)?),
+            Some(_) | None => None,
         };
         Ok(Self {
             session,
@@ -72,7 +72,7 @@ impl<'a> Looker<'a> {
         let (mut items, mut waiting) = (Vec::new(), Vec::new());
         for mut observed in observed {
             observed.progress = self.progress.remove(&observed.workload).unwrap_or_default();
-            let decision = self.decide(view.as_deref(), &observed, now);
+            let decision = self.decide(view.as_deref(), &repository::without_request(&observed), now);
             let flags = if observed.workload.namespace == self.session.cluster.default_namespace {
                 self.flags.clone()
             } else {

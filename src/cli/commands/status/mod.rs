@@ -80,6 +80,8 @@ fn wait(
             if args.watch {
                 if context.terminal && matches!(args.output, Format::Table | Format::Wide) {
                     write!(context.out, "{CLEAR}")?;
+                } else if shown.is_some() && args.output == Format::Table {
+                    writeln!(context.out)?;
                 }
                 print(args, context, &look)?;
             } else {

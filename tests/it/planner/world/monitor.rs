@@ -329,7 +329,8 @@ impl World {
                 self.wrong("I1", format!("{} pods after {}, not {next:?}", exposed(to), exposed(from)));
             }
         }
-        let soak = self.soak(old, exposed(from));
+        // `promote --full` skips the soak that it finds.
+        let soak = if new.mode == Mode::Full { 0 } else { self.soak(old, exposed(from)) };
         let since = self.monitor.last_write.max(self.first_view) - self.first_view;
         let held =
             self.views.iter().skip(since as usize).any(|view| gate_holds(view, from, soak, self.now, exposed(from)));
