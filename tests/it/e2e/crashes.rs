@@ -48,11 +48,12 @@ fn an_api_server_that_goes_away_on_the_way(version: Version) {
     let site = Site::on(&plane, "apiserver");
     site.start();
     let web = Set::web("web:1");
-    let plan = plan(&[], &["{replicas: 1, minReadySeconds: 3}", "{replicas: '100%'}"]);
+    let plan = plan(&[], &["{replicas: 1, minReadySeconds: 4}", "{replicas: '100%'}"]);
     let first = site.push("first", &[("web.yaml", &web.yaml()), ("rollout-plan.yaml", &plan)]);
     site.settled(&first);
     let second = site.push("second", &[("web.yaml", &web.image("web:2").yaml())]);
-    site.until_live("web", |set, _| super::site::partition(set) == Some(2));
+    // In the soak, with the canary Ready: a scheduler that misses a pod's end and the beginning of its successor gives up.
+    site.until_pods(|it| all_ready(it, 3) && it[2].revision != it[0].revision);
     plane.stop_apiserver();
     site.until_log("lost sight of the cluster");
     plane.start_apiserver();
