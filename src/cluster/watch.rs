@@ -28,8 +28,11 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(210);
 /// The shortest wait after a failure.
 const BACKOFF_MIN: Duration = Duration::from_millis(500);
 
-/// The longest wait after a failure, and the wait after one that will not mend itself.
+/// The longest wait after a failure: nothing is decided while a watch is lost.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
+
+/// The same where asking again soon is probably of no use: a right that is missing.
+const BACKOFF_PERMANENT: Duration = Duration::from_secs(30);
 
 /// After so many failures in a row the objects are listed anew.
 const FAILURES_BEFORE_RELIST: u32 = 4;
@@ -480,9 +483,7 @@ pub(crate) async fn list<T>(
 
 /// How long to wait after so many failures in a row: doubling, up to half of it by chance.
 fn backoff(failures: u32, permanent: bool) -> Duration {
-    let wait = match permanent {
-        true => BACKOFF_MAX,
-        false => BACKOFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX),
-    };
+    let longest = if permanent { BACKOFF_PERMANENT } else { BACKOFF_MAX };
+    let wait = BACKOFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest);
     wait.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
