@@ -319,6 +319,14 @@ impl Watch {
             Ok(Err(error)) => return End::Failed(error),
             Err(_) => return End::Failed(RequestError::TimedOut { seconds: REQUEST_TIMEOUT.as_secs() }),
         };
+        if self.failures > 0 {
+            // The server goes on where it was left: whatever happened since comes first. Not by way of `send`, which
+            // would take it for the end of the failures, and an end at once for the first.
+            let change = Change::Heard { version: String::new() };
+            if self.events.send(ClusterEvent { source: self.source.clone(), change }).await.is_err() {
+                return End::Closed;
+            }
+        }
         let mut quiet = true;
         loop {
             let line = match timeout_at(began + IDLE_DEADLINE, lines.next()).await {

@@ -35,8 +35,6 @@ pub(crate) struct Site<'a> {
     pub(crate) user: String,
     /// How often the daemon was started.
     pub(crate) starts: RefCell<usize>,
-    /// Whether the API server was started again: it denies everybody until it has read the roles.
-    pub(crate) denials_expected: Cell<bool>,
     api: Api,
     kubeconfig: PathBuf,
     dir: TempDir,
@@ -79,7 +77,6 @@ impl<'a> Site<'a> {
             user: format!("system:serviceaccount:{home}:{name}"),
             repo: Repo::new(),
             starts: RefCell::new(0),
-            denials_expected: Cell::new(false),
             daemon: RefCell::new(None),
             killer: RefCell::new(None),
             ask_git: Cell::new(true),
