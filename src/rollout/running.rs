@@ -143,6 +143,7 @@ fn judge(
                 decision.reason = Reason::StuckPod;
                 decision.message = format!("{}-{ordinal} is stuck: {why}", case.name());
             }
+            Repair::From(from) => decision = decision.again(from),
             Repair::None | Repair::UnderWay => {}
         }
         if case.now >= deadline {

@@ -644,3 +644,22 @@ fn a_way_back_that_does_not_become_ready_keeps_nobody_waiting() {
         assert_eq!(bench.line(), expected);
     }
 }
+
+#[test]
+fn a_pod_that_has_just_started_is_not_broken() {
+    let mut bench = three_revisions();
+    let pod = bench.broken(3, "B", "");
+    (pod.created, pod.started, pod.ready_since) = (at(-2), Some(at(-1)), Some(at(-1)));
+    let decision = bench.decide();
+    assert_eq!(line(&decision), "- | Progressing WaitingReady | PodReady 3");
+    assert_eq!(decision.requeue, Some(at(28)), "and it is looked at again");
+    bench.now = at(28);
+    assert_eq!(bench.line(), "DeletePod 3 | Progressing WaitingReady | PodReady 3");
+}
+
+#[test]
+fn a_pod_in_trouble_after_it_was_ready_is_looked_at_again() {
+    let mut bench = three_revisions();
+    bench.broken(3, "B", "CrashLoopBackOff").ready_since = Some(at(-10));
+    assert_eq!(bench.decide().requeue, Some(at(20)));
+}

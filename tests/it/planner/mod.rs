@@ -14,5 +14,6 @@ mod s08_failure;
 mod s09_adoption;
 mod s10_drift;
 mod s12_history;
+mod scenarios;
 mod words;
 mod world;

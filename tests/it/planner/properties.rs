@@ -312,7 +312,7 @@ fn every_monitor_can_fail() {
         (Mutant::WritesAtRest, "I12"),
         (Mutant::GoesOnAfterFailure, "I16"),
         (Mutant::ParksEarly, "I4"),
-        (Mutant::RepeatsStage, "I"),
+        (Mutant::RepeatsStage, "I7"),
     ] {
         let caught = (0..400).any(|seed| {
             let mut world = any_world(seed);

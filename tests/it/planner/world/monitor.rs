@@ -107,7 +107,8 @@ impl World {
 
     /// Looks at a decision.
     pub(crate) fn monitor_decision(&mut self, decision: &Decision, fresh: bool) {
-        if decision.phase == Phase::Healthy && !decision.actions.is_empty() && !parks(decision) {
+        let ends = parks(decision) && self.record().is_some_and(|record| !record.done);
+        if decision.phase == Phase::Healthy && !decision.actions.is_empty() && !ends {
             self.wrong("I12", format!("a write at rest: {:?}", decision.actions));
         }
         if decision.phase == Phase::Healthy
