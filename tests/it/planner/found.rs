@@ -663,3 +663,29 @@ fn a_pod_in_trouble_after_it_was_ready_is_looked_at_again() {
     bench.broken(3, "B", "CrashLoopBackOff").ready_since = Some(at(-10));
     assert_eq!(bench.decide().requeue, Some(at(20)));
 }
+
+#[test]
+fn a_revert_knows_that_the_controller_has_made_another_revision_current_than_stable() {
+    // The set grew at the last partition: every pod ran B, the controller promoted it, C took over, and goes back to A.
+    let mut bench = Bench::running(1);
+    for ordinal in 0..4 {
+        bench.pod(ordinal, "B");
+    }
+    bench.tip("c3", "C");
+    bench.set().current_revision = "web-B".into();
+    let decision = bench.decide();
+    let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    assert_eq!((record.stable.as_ref(), record.back.as_str()), (Some(&seen("c2", "B")), "web-B"));
+    // Or before the controller's promotion was seen.
+    let mut bench = Bench::running(1);
+    bench.record.target = seen("c3", "C");
+    bench.record.live = hash("C");
+    let set = bench.set();
+    (set.template, set.current_revision, set.update_revision) = (hash("C"), "web-B".into(), "web-C".into());
+    for ordinal in 0..5 {
+        bench.pod(ordinal, "B");
+    }
+    bench.tip("c4", "A");
+    bench.set().observed_generation = 2;
+    assert_eq!(bench.line(), "Start A of A p=0 replicas=5 stage=2 Back | Progressing Starting | -");
+}
