@@ -111,10 +111,8 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
             continue;
         };
         let at_target = pod.revision == set.update_revision;
-        if at_target {
-            if let (true, Some(since)) = (pod.ready, pod.ready_since) {
-                answer.latest_ready = answer.latest_ready.max(Some(since));
-            }
+        if let (true, true, Some(since)) = (at_target, pod.ready, pod.ready_since) {
+            answer.latest_ready = answer.latest_ready.max(Some(since));
         }
         if !pod.ready && !pod.terminating {
             blame.push((ordinal, trouble(pod)));

@@ -3,6 +3,7 @@
 
 mod bench;
 mod found;
+mod found_later;
 mod properties;
 mod s02_record;
 mod s03_parking;
@@ -15,5 +16,6 @@ mod s09_adoption;
 mod s10_drift;
 mod s12_history;
 mod scenarios;
+mod variants;
 mod words;
 mod world;

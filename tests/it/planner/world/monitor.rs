@@ -46,7 +46,7 @@ fn counts(plan: &Plan, replicas: u32) -> Vec<u32> {
             .iter()
             .map(|stage| match stage.size {
                 Size::Pods(pods) => pods,
-                Size::Percent(percent) => (replicas * percent + 99) / 100,
+                Size::Percent(percent) => (replicas * percent).div_ceil(100),
                 Size::Partition(partition) => replicas.saturating_sub(partition),
             })
             .collect(),
@@ -245,7 +245,8 @@ impl World {
         // Nothing stands that could be lost.
         let fallen = new.mode == Mode::Install
             && !self.cluster.pods.values().any(|pod| pod.ready && pod.gone_at.is_none() && pod.tpl == set.current);
-        if touched > allowed && !(stable && !old.done) && !fallen {
+        let goes_back = stable && !old.done;
+        if touched > allowed && !goes_back && !fallen {
             self.wrong("I2", format!("{kind:?} of {id} touches {touched} pods, {allowed} are allowed"));
         }
         if kind == ApplyKind::Sync && changed {
