@@ -83,6 +83,11 @@ pub struct Record {
     /// What last completed; none before the first completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stable: Option<Seen>,
+    /// The name under which the controller keeps stable: what pods below the partition come back at. Another current
+    /// revision than this in the middle of a rollout means that the controller has promoted something else. Empty
+    /// before the first completion.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub back: String,
     /// How the rollout goes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: Mode,
