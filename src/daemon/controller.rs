@@ -347,9 +347,7 @@ impl Controller {
         let Some(worker) = self.workers.get_mut(&workload) else { return };
         worker.progress.clone_from(&decision.progress);
         worker.phase = Some(decision.phase);
-        let news = worker.said.clone();
-        publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
-        let is_news = news != worker.said;
+        let is_news = publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
         let requeue = decision.requeue.map(|when| {
             let wait = Duration::try_from(when.duration_since(Timestamp::now())).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
