@@ -358,9 +358,7 @@ impl Controller {
         worker.phase = Some(decision.phase);
         worker.meet(&grounds);
         let refused_until = worker.refused_until(&grounds);
-        let news = worker.said.clone();
-        publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
-        let is_news = news != worker.said;
+        let is_news = publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
         let requeue = decision.requeue.map(|when| {
             let wait = Duration::try_from(when.duration_since(Timestamp::now())).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
