@@ -16,6 +16,7 @@ fn web() -> WorkloadId {
 fn record() -> Record {
     Record {
         began: 0,
+        back: String::new(),
         v: 1,
         epoch: 2,
         rollout: "abc-2".into(),
