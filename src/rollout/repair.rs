@@ -10,8 +10,11 @@ use crate::model::{Action, Pod, PodPhase, Progress, RepairPolicy};
 
 /// How often one ordinal is replaced because of one revision.
 const MOST_REPAIRS: u32 = 3;
-/// How long a pod has to be away before it counts as broken, where it is not plain from the start, in seconds.
+/// How long a pod that was Ready once has to be in trouble before it counts as broken, in seconds.
 const TROUBLE_SECONDS: i64 = 30;
+/// How long a pod that never was Ready, and has no trouble with a name either, is given to start, in seconds. It runs
+/// a revision that is to go: the controller waits for it to become Ready only to delete it.
+const START_SECONDS: i64 = 5;
 /// A pod whose Ready condition is this much younger than its start, in seconds, was Ready in between.
 const FIRST_REPORT_SECONDS: i64 = 3;
 /// What a pod does not get out of by itself.
@@ -111,15 +114,15 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
 
 /// From when on a pod that is not Ready counts as broken; none where it may still come right by itself.
 ///
-/// Never Ready at its revision and in a state that it does not get out of: at once. Only never Ready, or in such a
-/// state after it was Ready: after a while, a pod that has just started is not broken.
+/// Never Ready at its revision and in a state that it does not get out of: at once. Only never Ready: when it has had
+/// time to start. In such a state after it was Ready: after a while.
 fn broken_from(pod: &Pod) -> Option<Timestamp> {
     let first_report = gate::after(pod.started.unwrap_or(pod.created), FIRST_REPORT_SECONDS);
     let never_ready = pod.ready_since.is_none_or(|since| since <= first_report);
     let hopeless = pod.faults.iter().any(|fault| HOPELESS.contains(&fault.reason.as_str()));
     match (never_ready, hopeless) {
         (true, true) => Some(pod.created),
-        (true, false) => Some(gate::after(pod.created, TROUBLE_SECONDS)),
+        (true, false) => Some(gate::after(pod.created, START_SECONDS)),
         (false, true) => Some(gate::after(pod.ready_since.unwrap_or(pod.created), TROUBLE_SECONDS)),
         (false, false) => None,
     }

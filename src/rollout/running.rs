@@ -151,6 +151,8 @@ fn judge(
     }
     if let Some(waiting) = &answer.waiting_on {
         let mut decision = case.say(Phase::Progressing, Reason::WaitingReady).waiting(waiting.clone());
+        // What time alone will change.
+        let mut next = answer.available_at;
         match repair::pick(question, record.plan.repair_policy, &case.observed.progress, case.now) {
             Repair::Delete(action) => {
                 return decision.message("a pod that an earlier revision left broken is replaced").with(action);
@@ -159,21 +161,15 @@ fn judge(
                 decision.reason = Reason::StuckPod;
                 decision.message = format!("{}-{ordinal} is stuck: {why}", case.name());
             }
-            Repair::From(from) => decision = decision.again(from),
+            Repair::From(from) => next = next.into_iter().chain([from]).min(),
             Repair::None | Repair::UnderWay => {}
         }
         if case.now >= deadline {
             let failed = fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
-            // What is only reported may still come right by time alone.
-            return match answer.available_at {
-                Some(available) => failed.again(available),
-                None => failed,
-            };
+            // What is only reported may still come right.
+            return next.into_iter().fold(failed, Decision::again);
         }
-        if let Some(available) = answer.available_at {
-            decision = decision.again(available);
-        }
-        return decision.again(deadline);
+        return next.into_iter().chain([deadline]).fold(decision, Decision::again);
     }
     gate_passed(case, standing, answer, deadline, behind)
 }

@@ -228,8 +228,8 @@ fn a_pod_that_has_just_started_is_not_broken() {
     (pod.created, pod.started, pod.ready_since) = (at(-2), Some(at(-1)), Some(at(-1)));
     let decision = bench.decide();
     assert_eq!(line(&decision), "- | Progressing WaitingReady | PodReady 3");
-    assert_eq!(decision.requeue, Some(at(28)), "and it is looked at again");
-    bench.now = at(28);
+    assert_eq!(decision.requeue, Some(at(3)), "and it is looked at again");
+    bench.now = at(3);
     assert_eq!(bench.line(), "DeletePod 3 | Progressing WaitingReady | PodReady 3");
 }
 
