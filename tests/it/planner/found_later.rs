@@ -265,3 +265,15 @@ fn a_revert_knows_that_the_controller_has_made_another_revision_current_than_sta
     bench.set().observed_generation = 2;
     assert_eq!(bench.line(), "Start A of A p=0 replicas=5 stage=2 Back | Progressing Starting | -");
 }
+
+#[test]
+fn a_set_at_zero_replicas_is_adopted_when_its_template_is_current() {
+    let mut bench = Bench::resting();
+    bench.observed.pods.clear();
+    bench.set().replicas = 0;
+    bench.set().update_revision = "web-B".into();
+    bench.ask(Verb::Adopt);
+    assert_eq!(line(&bench.decide_without_record()), "- | Blocked NotAdoptable | Correction");
+    bench.set().current_revision = "web-B".into();
+    assert_eq!(line(&bench.decide_without_record()), "Adopt A | Progressing Starting | -");
+}
