@@ -100,7 +100,8 @@ fn obstacle(observed: &Observed, set: &LiveSet) -> Option<String> {
     }
     let strangers =
         gate::own_pods(set, &observed.pods).find(|pod| pod.revision != set.current_revision && !pod.terminating);
-    if set.replicas > 0 && (set.current_revision != set.update_revision || strangers.is_some()) {
+    // At zero replicas too: until the controller has made its template current, pods would come back at another.
+    if set.current_revision != set.update_revision || (set.replicas > 0 && strangers.is_some()) {
         return Some(format!(
             "a rollout is under way in it (current revision {}, update revision {}): let it end, or set it back first",
             set.current_revision, set.update_revision

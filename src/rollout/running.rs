@@ -190,8 +190,13 @@ fn gate_passed(case: &Case<'_>, standing: &Standing, answer: &Answer, deadline: 
             case.name()
         ));
     }
-    if let Schedule::ByHand(allowed) = record.plan.schedule {
-        return by_hand(case, standing, allowed, deadline);
+    if let Schedule::ByHand(frozen) = record.plan.schedule {
+        match record.mode {
+            Mode::Staged => return by_hand(case, standing, allowed_by_hand(case, frozen), deadline),
+            Mode::Full | Mode::Fast => return by_hand(case, standing, 0, deadline),
+            // Nothing is staged: the manifest's partition holds nothing back.
+            Mode::Back | Mode::Install => {}
+        }
     }
     match (record.mode, &standing.next) {
         (Mode::Staged, Some(next)) => {
@@ -238,15 +243,19 @@ fn pause(case: &Case<'_>, standing: &Standing, answer: &Answer) -> Option<Decisi
     }
 }
 
-/// Staging by hand: the manifest's partition is how far it may go.
-fn by_hand(case: &Case<'_>, standing: &Standing, frozen: u32, deadline: Timestamp) -> Decision {
-    let record = case.record;
-    let allowed = match case.desired.map(|desired| &desired.plan.schedule) {
+/// The partition that the manifest states.
+fn allowed_by_hand(case: &Case<'_>, frozen: u32) -> u32 {
+    match case.desired.map(|desired| &desired.plan.schedule) {
         None => frozen,
         Some(Schedule::ByHand(partition)) => *partition,
         // The partition is gone from the manifest: nothing is held back any more.
         Some(_) => 0,
-    };
+    }
+}
+
+/// Staging by hand: the manifest's partition is how far it may go.
+fn by_hand(case: &Case<'_>, standing: &Standing, allowed: u32, deadline: Timestamp) -> Decision {
+    let record = case.record;
     if allowed < record.partition.0 {
         let mut new = next_stage(case);
         new.plan.schedule = Schedule::ByHand(allowed);

@@ -1,6 +1,8 @@
 //! What random worlds found wrong in the planner, one named test each.
 
-use phaseline::model::{Action, Mode, OnNewRevision, Ordinal, Partition, Pause, Reason, Record, Size, Verb};
+use phaseline::model::{
+    Action, Mode, OnNewRevision, Ordinal, Partition, Pause, Plan, Reason, Record, Schedule, Size, Verb,
+};
 
 use super::bench::{Bench, at, hash, line, plan, seen, stage, three};
 use super::found::{install_changed, three_revisions};
@@ -264,4 +266,35 @@ fn a_revert_knows_that_the_controller_has_made_another_revision_current_than_sta
     bench.tip("c4", "A");
     bench.set().observed_generation = 2;
     assert_eq!(bench.line(), "Start A of A p=0 replicas=5 stage=2 Back | Progressing Starting | -");
+}
+
+#[test]
+fn a_set_at_zero_replicas_is_adopted_when_its_template_is_current() {
+    let mut bench = Bench::resting();
+    bench.observed.pods.clear();
+    bench.set().replicas = 0;
+    bench.set().update_revision = "web-B".into();
+    bench.ask(Verb::Adopt);
+    assert_eq!(line(&bench.decide_without_record()), "- | Blocked NotAdoptable | Correction");
+    bench.set().current_revision = "web-B".into();
+    assert_eq!(line(&bench.decide_without_record()), "Adopt A | Progressing Starting | -");
+}
+
+#[test]
+fn what_is_not_staged_is_not_held_by_a_partition_in_the_manifest() {
+    for (mode, exposed, expected) in [
+        (Mode::Install, 5, "Patch p=parked stage=0 Install done | Healthy Completed | -"),
+        (Mode::Back, 2, "Patch p=parked stage=0 Back done | Healthy RolledBack | -"),
+        (Mode::Fast, 2, "Patch p=0 stage=0 Fast | Progressing WaitingReady | -"),
+        (Mode::Full, 2, "Patch p=0 stage=0 Full | Progressing WaitingReady | -"),
+        (Mode::Staged, 2, "- | Paused StagePaused | PartitionCommit"),
+    ] {
+        let by_hand = Plan { schedule: Schedule::ByHand(3), ..Plan::default() };
+        let mut bench = Bench::running_with(5, by_hand, exposed);
+        (bench.record.mode, bench.record.stage) = (mode, Some(0));
+        if mode == Mode::Back {
+            bench.set().current_revision = "web-A".into();
+        }
+        assert_eq!(bench.line(), expected, "{mode:?}");
+    }
 }

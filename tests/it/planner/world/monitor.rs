@@ -299,6 +299,13 @@ impl World {
             }
             return;
         }
+        if new.mode == Mode::Install {
+            // Nothing to hold back, and nothing is held back.
+            if to != 0 {
+                self.wrong("I3", format!("an install is held at {to}"));
+            }
+            return;
+        }
         let scaled = (new.stage, new.exposed, new.at) == (old.stage, old.exposed, old.at);
         if scaled {
             let least = old.exposed.unwrap_or(0);
@@ -360,7 +367,10 @@ impl World {
                 }
                 soak
             }
-            Schedule::Ramp { min_ready_seconds, .. } => *min_ready_seconds,
+            Schedule::Ramp { min_ready_seconds, .. } if counts(&record.plan, replicas).contains(&exposed) => {
+                *min_ready_seconds
+            }
+            Schedule::Ramp { .. } => 0,
             Schedule::ByHand(_) => 0,
         }
     }
@@ -391,7 +401,7 @@ impl World {
         };
         // Pods have preconditions of their own: of the set the daemon knows what it saw.
         let seen = self.daemon.view.clone().and_then(|view| view.set.clone()).unwrap_or_else(|| set.clone());
-        let native = if index(&set, &pod).is_some_and(|at| at < set.partition) { set.current } else { set.update };
+        let native = if index(&seen, &pod).is_some_and(|at| at < seen.partition) { seen.current } else { seen.update };
         let other = self
             .daemon
             .view
