@@ -479,10 +479,11 @@ pub(crate) async fn list<T>(
 }
 
 /// How long to wait after so many failures in a row: doubling, up to half of it by chance.
+///
+/// What is of no use soon is asked for more seldom, but not at once: an API server that has just started refuses what it
+/// will allow, because it does not know yet who has which rights.
 fn backoff(failures: u32, permanent: bool) -> Duration {
-    let wait = match permanent {
-        true => BACKOFF_MAX,
-        false => BACKOFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX),
-    };
+    let steps = failures.saturating_sub(1).saturating_mul(if permanent { 2 } else { 1 }).min(10);
+    let wait = BACKOFF_MIN.saturating_mul(1 << steps).min(BACKOFF_MAX);
     wait.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
