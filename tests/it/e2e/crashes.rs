@@ -18,7 +18,7 @@ fn story(site: &Site<'_>) -> Vec<String> {
     site.settled(&second);
     let old = site.pods();
     let bad = site.push("bad", &[("web.yaml", &web.image("web:pull").yaml())]);
-    site.until("Degraded", "ProgressDeadlineExceeded");
+    site.until_failed();
     let revert = site.push_revert(&bad);
     let status = site.settled(&revert);
     assert_eq!(status["reason"], "RolledBack");
