@@ -95,6 +95,7 @@ pub(crate) fn at_rest(letter: char) -> Record {
         live: hash(letter),
         rest: "rest".into(),
         began: now().as_second() - 3600,
+        back: String::new(),
         at: now().as_second() - 3600,
         promoted: false,
         hold: None,

@@ -181,8 +181,14 @@ fn judge_problem(call: &Call, problem: Problem) -> Verdict {
         500 if message.contains("failed to create typed") => refused(Reason::Refused),
         429 | 401 => Verdict::Bad(Outcome::Failed { message, retry_after }),
         403 => {
+            // A missing right, and not a policy of admission: it may be granted any moment, and an API server that has
+            // just been started denies everybody until it has read the roles.
+            let right = message.contains(" cannot ");
             let message = Problem { message, ..problem }.into_error(call).to_string();
-            Verdict::Bad(Outcome::Refused { reason: Reason::Refused, message })
+            Verdict::Bad(match right {
+                true => Outcome::Failed { message, retry_after },
+                false => Outcome::Refused { reason: Reason::Refused, message },
+            })
         }
         400..=499 => refused(Reason::Refused),
         // A 500 may come from etcd, a 502, 503 or 504 from something in between: it may be stored all the same.

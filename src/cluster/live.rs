@@ -31,6 +31,7 @@ fn fresh(name: &str) -> WorkloadId {
 fn record(partition: Partition) -> Record {
     Record {
         began: 0,
+        back: String::new(),
         v: 1,
         epoch: 1,
         rollout: "r-1".into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -146,8 +146,12 @@ pub async fn write_request(cluster: &Cluster, workload: &WorkloadId, live: &Live
 }
 
 /// Asks for a restart as `kubectl rollout restart` does, on exactly this version of the set.
+///
+/// The wish is a time in whole seconds: a second one within the same second is dated a second later, or it would be none.
 pub async fn restart(cluster: &Cluster, workload: &WorkloadId, live: &LiveSet, now: Timestamp) -> Outcome {
-    let at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let last = live.restarted_at.parse::<Timestamp>().ok();
+    let next = last.and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
+    let at = next.map_or(now, |next| now.max(next)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let body = json!({
         "metadata": {"uid": live.uid, "resourceVersion": live.resource_version},
         "spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": at}}}},

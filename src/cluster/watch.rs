@@ -28,8 +28,11 @@ const IDLE_DEADLINE: Duration = Duration::from_secs(210);
 /// The shortest wait after a failure.
 const BACKOFF_MIN: Duration = Duration::from_millis(500);
 
-/// The longest wait after a failure, and the wait after one that will not mend itself.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// The longest wait after a failure: nothing is decided while a watch is lost.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+
+/// The same where asking again soon is probably of no use: a right that is missing.
+const BACKOFF_PERMANENT: Duration = Duration::from_secs(30);
 
 /// After so many failures in a row the objects are listed anew.
 const FAILURES_BEFORE_RELIST: u32 = 4;
@@ -316,6 +319,14 @@ impl Watch {
             Ok(Err(error)) => return End::Failed(error),
             Err(_) => return End::Failed(RequestError::TimedOut { seconds: REQUEST_TIMEOUT.as_secs() }),
         };
+        if self.failures > 0 {
+            // The server goes on where it was left: whatever happened since comes first. Not by way of `send`, which
+            // would take it for the end of the failures, and an end at once for the first.
+            let change = Change::Heard { version: String::new() };
+            if self.events.send(ClusterEvent { source: self.source.clone(), change }).await.is_err() {
+                return End::Closed;
+            }
+        }
         let mut quiet = true;
         loop {
             let line = match timeout_at(began + IDLE_DEADLINE, lines.next()).await {
@@ -479,11 +490,8 @@ pub(crate) async fn list<T>(
 }
 
 /// How long to wait after so many failures in a row: doubling, up to half of it by chance.
-///
-/// What is of no use soon is asked for more seldom, but not at once: an API server that has just started refuses what it
-/// will allow, because it does not know yet who has which rights.
 fn backoff(failures: u32, permanent: bool) -> Duration {
-    let steps = failures.saturating_sub(1).saturating_mul(if permanent { 2 } else { 1 }).min(10);
-    let wait = BACKOFF_MIN.saturating_mul(1 << steps).min(BACKOFF_MAX);
+    let longest = if permanent { BACKOFF_PERMANENT } else { BACKOFF_MAX };
+    let wait = BACKOFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest);
     wait.mul_f64(0.5 + fastrand::f64() / 2.0)
 }

@@ -71,6 +71,8 @@ struct Controller {
     tasks: JoinSet<Finished>,
     running: HashMap<Id, WorkloadId>,
     asked: bool,
+    /// Whether the view was too old at the last look.
+    blind: bool,
 }
 
 /// Runs until `shutdown` is done (or, with `once`, until nothing is due any more).
@@ -106,6 +108,7 @@ pub async fn run(
         tasks: JoinSet::new(),
         running: HashMap::new(),
         asked: false,
+        blind: false,
     };
     controller.work(&mut events, &mut source_events, shutdown).await;
     watches.abort();
@@ -246,7 +249,13 @@ impl Controller {
         if self.view.is_none() && !self.asked {
             return;
         }
-        let stale = (age > STALE_AFTER).then(|| u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
+        // A watch that is known to be lost shows the past, however short it has been.
+        let blind = age > STALE_AFTER || self.store.lost().next().is_some();
+        let stale = blind.then(|| u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
+        if self.blind && !blind {
+            self.dirty.extend(self.workers.keys().cloned());
+        }
+        self.blind = blind;
         for workload in std::mem::take(&mut self.dirty) {
             if !self.is_ours(&workload) {
                 self.forget(&workload);
@@ -292,7 +301,7 @@ impl Controller {
         observed.stale_seconds = stale_seconds;
         let grounds = Grounds::of(desired, observed.set.as_ref());
         if let Some(worker) = self.workers.get(workload) {
-            observed.refused = worker.refusal(&grounds);
+            observed.refused = worker.refusal(&grounds, Instant::now());
             observed.progress.clone_from(&worker.progress);
         }
         let with_target = desired.and_then(|desired| self.with_target(desired, &observed));
@@ -347,9 +356,9 @@ impl Controller {
         let Some(worker) = self.workers.get_mut(&workload) else { return };
         worker.progress.clone_from(&decision.progress);
         worker.phase = Some(decision.phase);
-        let news = worker.said.clone();
-        publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
-        let is_news = news != worker.said;
+        worker.meet(&grounds);
+        let refused_until = worker.refused_until(&grounds);
+        let is_news = publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
         let requeue = decision.requeue.map(|when| {
             let wait = Duration::try_from(when.duration_since(Timestamp::now())).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
@@ -360,7 +369,7 @@ impl Controller {
                     info!(%workload, "would: {}", publish::describe(action));
                 }
             }
-            if let Some(when) = requeue {
+            if let Some(when) = requeue.into_iter().chain(refused_until).min() {
                 self.wake_at(workload, when);
             }
             return;

@@ -17,8 +17,8 @@ pub(super) struct Said {
     message: String,
 }
 
-/// Says how a workload is, if that is news.
-pub(super) fn say(workload: &WorkloadId, decision: &Decision, before: &mut Option<Said>, now: jiff::Timestamp) {
+/// Says how a workload is, if that is news; and whether it was.
+pub(super) fn say(workload: &WorkloadId, decision: &Decision, before: &mut Option<Said>, now: jiff::Timestamp) -> bool {
     let waiting = match &decision.waiting_on {
         // The clock alone is no news.
         Some(WaitingOn::PodAvailable { ordinal, .. }) => format!("for {}-{ordinal} to stay Ready", workload.name),
@@ -36,7 +36,7 @@ pub(super) fn say(workload: &WorkloadId, decision: &Decision, before: &mut Optio
         message: decision.message.clone(),
     };
     if before.as_ref() == Some(&said) {
-        return;
+        return false;
     }
     let stage = said.stage.as_ref().map(stage_words).unwrap_or_default();
     let headline = before.as_ref().is_none_or(|before| !same_headline(before, &said));
@@ -53,6 +53,7 @@ pub(super) fn say(workload: &WorkloadId, decision: &Decision, before: &mut Optio
         }
     }
     *before = Some(said);
+    true
 }
 
 /// Whether only pods came one step further: that is for those who look closely.

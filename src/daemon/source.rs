@@ -279,6 +279,9 @@ impl Source {
         let mut missing: BTreeMap<WorkloadId, Problem> = problems.clone();
         let mut dark = bound.broken_files.clone();
         let mut found = Vec::new();
+        if missing.is_empty() && dark.is_empty() {
+            return Ok(found);
+        }
         let commits: Vec<CommitId> = {
             let steps = self.mirror.first_parent(tip)?;
             let changed = steps.take(MOST_STEPS_BACK).map_while(Result::ok).filter(|step| !step.changes.is_empty());

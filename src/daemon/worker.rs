@@ -6,6 +6,9 @@ use super::publish::Said;
 use crate::cluster::Outcome;
 use crate::model::{Desired, LiveSet, Phase, Progress, Reason};
 
+/// How long a refusal stands: what the server refused for a reason outside of the set (a policy, a namespace that is
+/// missing) is tried again after that.
+const REFUSAL_STANDS: Duration = Duration::from_secs(60);
 /// The first wait after a failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// The longest one.
@@ -44,13 +47,22 @@ impl Grounds {
     }
 }
 
+/// What the server refused.
+#[derive(Debug)]
+struct Refusal {
+    grounds: Grounds,
+    reason: Reason,
+    message: String,
+    until: Instant,
+}
+
 /// One workload's memory. All of it may be lost: the next look finds what matters in the record and the pods.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     /// The deadline's memory.
     pub(super) progress: Progress,
     /// What the server refused, and on what grounds it was sent.
-    pub(super) refused: Option<(Grounds, Reason, String)>,
+    refused: Option<Refusal>,
     /// Whether a request is on its way.
     pub(super) busy: bool,
     /// Failures in a row.
@@ -66,10 +78,22 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The refusal, as long as it was about the same.
-    pub(super) fn refusal(&self, grounds: &Grounds) -> Option<(Reason, String)> {
-        let (on, reason, message) = self.refused.as_ref()?;
-        (on == grounds).then(|| (*reason, message.clone()))
+    /// The refusal, as long as it was about the same and not too long ago.
+    pub(super) fn refusal(&self, grounds: &Grounds, now: Instant) -> Option<(Reason, String)> {
+        let refusal = self.refused.as_ref().filter(|refusal| refusal.grounds == *grounds && refusal.until > now)?;
+        Some((refusal.reason, refusal.message.clone()))
+    }
+
+    /// When a refusal that stands has to be looked at again.
+    pub(super) fn refused_until(&self, grounds: &Grounds) -> Option<Instant> {
+        self.refused.as_ref().filter(|refusal| refusal.grounds == *grounds).map(|refusal| refusal.until)
+    }
+
+    /// Something new is to be decided on: what was refused or failed before is no reason to wait.
+    pub(super) fn meet(&mut self, grounds: &Grounds) {
+        if self.refused.as_ref().is_some_and(|refusal| refusal.grounds != *grounds) {
+            (self.failures, self.not_before, self.refused) = (0, None, None);
+        }
     }
 
     /// Takes in what came of an action.
@@ -85,10 +109,10 @@ impl Worker {
                     fields.join(", "),
                     managers.join(", ")
                 );
-                self.refused = Some((grounds, Reason::Drifted, message));
+                self.refuse(grounds, Reason::Drifted, message, now);
             }
             Outcome::Refused { reason, message } => {
-                self.refused = Some((grounds, *reason, message.clone()));
+                self.refuse(grounds, *reason, message.clone(), now);
             }
             Outcome::Failed { retry_after, .. } => {
                 self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
@@ -104,11 +128,87 @@ impl Worker {
         self.back_off(LONGEST_BACKOFF, LONGEST_BACKOFF, now);
     }
 
+    fn refuse(&mut self, grounds: Grounds, reason: Reason, message: String, now: Instant) {
+        self.refused = Some(Refusal { grounds, reason, message, until: now + REFUSAL_STANDS });
+        // Where a decision comes to the same all the same (a stage, and not an apply), it is not sent in a circle.
+        self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
+    }
+
     fn back_off(&mut self, first: Duration, longest: Duration, now: Instant) {
         let wait = first.saturating_mul(2_u32.saturating_pow(self.failures.min(10))).min(longest);
         self.failures = self.failures.saturating_add(1);
         // Between half and all of it, so that many workloads do not come back at once.
         let jitter = wait.mul_f64(0.5 + fastrand::f64() / 2.0);
         self.not_before = Some(now + jitter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grounds(commit: &str) -> Grounds {
+        Grounds {
+            commit: commit.into(),
+            hash: String::new(),
+            rest: String::new(),
+            plan: String::new(),
+            uid: String::new(),
+            generation: 1,
+            request: String::new(),
+        }
+    }
+
+    fn failed() -> Outcome {
+        Outcome::Failed { message: "no".into(), retry_after: None }
+    }
+
+    #[test]
+    fn failures_wait_longer_and_longer_but_not_for_ever() {
+        let (mut worker, now) = (Worker::default(), Instant::now());
+        let waits: Vec<Duration> = (0..12)
+            .map(|_| {
+                worker.took(&failed(), grounds("a"), now);
+                worker.not_before.unwrap() - now
+            })
+            .collect();
+        assert!(waits[0] >= FIRST_BACKOFF / 2 && waits[0] <= FIRST_BACKOFF);
+        assert!(waits.iter().all(|wait| *wait <= LONGEST_BACKOFF));
+        assert!(waits[11] >= LONGEST_BACKOFF / 2);
+        worker.took(&Outcome::Done(None), grounds("a"), now);
+        assert_eq!(worker.not_before, None);
+    }
+
+    #[test]
+    fn the_server_says_when_to_come_again() {
+        let (mut worker, now) = (Worker::default(), Instant::now());
+        let retry_after = Some(Duration::from_secs(7));
+        worker.took(&Outcome::Failed { message: "busy".into(), retry_after }, grounds("a"), now);
+        assert_eq!(worker.not_before, Some(now + Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn a_refusal_stands_for_the_same_grounds_and_for_a_while() {
+        let (mut worker, now) = (Worker::default(), Instant::now());
+        let refused = Outcome::Refused { reason: Reason::ImmutableField, message: "serviceName".into() };
+        worker.took(&refused, grounds("a"), now);
+        assert_eq!(worker.refusal(&grounds("a"), now), Some((Reason::ImmutableField, "serviceName".into())));
+        assert_eq!(worker.refusal(&grounds("b"), now), None);
+        assert_eq!(worker.refusal(&grounds("a"), now + REFUSAL_STANDS), None);
+        assert!(worker.not_before.is_some(), "not sent in a circle");
+        worker.meet(&grounds("a"));
+        assert!(worker.not_before.is_some());
+        worker.meet(&grounds("b"));
+        assert_eq!(worker.not_before, None, "a new commit is tried at once");
+    }
+
+    #[test]
+    fn a_conflict_names_who_owns_what() {
+        let (mut worker, now) = (Worker::default(), Instant::now());
+        let conflict = Outcome::Conflict { managers: vec!["hpa".into()], fields: vec![".spec.replicas".into()] };
+        worker.took(&conflict, grounds("a"), now);
+        let (reason, message) = worker.refusal(&grounds("a"), now).unwrap();
+        assert_eq!(reason, Reason::Drifted);
+        assert!(message.contains(".spec.replicas owned by hpa"), "{message}");
     }
 }

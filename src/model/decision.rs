@@ -87,8 +87,6 @@ pub enum Reason {
     Terminating,
     /// No pod carries the set's current revision: a pod that dies would come back at a revision nobody expects.
     StaleCurrentRevision,
-    /// The strategy is one that is not driven.
-    UnsupportedStrategy,
 }
 
 impl fmt::Display for Reason {

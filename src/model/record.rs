@@ -83,6 +83,11 @@ pub struct Record {
     /// What last completed; none before the first completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stable: Option<Seen>,
+    /// The name under which the controller keeps stable: what pods below the partition come back at. Another current
+    /// revision than this in the middle of a rollout means that the controller has promoted something else. Empty
+    /// before the first completion.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub back: String,
     /// How the rollout goes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: Mode,
@@ -156,14 +161,15 @@ impl Record {
 
     /// The annotation's value. What can best be spared is left out where it would become too long.
     pub fn encode(&self) -> String {
-        let mut record = self.clone();
-        loop {
-            // Serialising plain data with string keys into a string has no way to fail.
-            let text = serde_json::to_string(&record).unwrap_or_default();
-            if text.len() <= Self::MAX_BYTES || !record.shed() {
-                return text;
+        // Serialising plain data with string keys into a string has no way to fail.
+        let mut text = serde_json::to_string(self).unwrap_or_default();
+        if text.len() > Self::MAX_BYTES {
+            let mut record = self.clone();
+            while text.len() > Self::MAX_BYTES && record.shed() {
+                text = serde_json::to_string(&record).unwrap_or_default();
             }
         }
+        text
     }
 
     /// Leaves out what can best be spared: old failures, old proven revisions, then words. Never the failure in

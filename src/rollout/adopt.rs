@@ -51,6 +51,7 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         // What is not Ready anywhere is proven by nothing.
         proven: if is_seen_ready(observed, set) { vec![live.hash.clone()] } else { Vec::new() },
         stable: Some(live),
+        back: set.current_revision.clone(),
         mode: Mode::Staged,
         plan: desired.plan.clone(),
         digest: desired.plan_digest.clone(),

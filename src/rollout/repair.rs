@@ -10,7 +10,7 @@ use crate::model::{Action, Pod, PodPhase, Progress, RepairPolicy};
 
 /// How often one ordinal is replaced because of one revision.
 const MOST_REPAIRS: u32 = 3;
-/// How long a pod that was Ready once has to be in trouble before it counts as broken, in seconds.
+/// How long a pod has to be away before it counts as broken, where it is not plain from the start, in seconds.
 const TROUBLE_SECONDS: i64 = 30;
 /// A pod whose Ready condition is this much younger than its start, in seconds, was Ready in between.
 const FIRST_REPORT_SECONDS: i64 = 3;
@@ -35,6 +35,8 @@ pub enum Repair {
     None,
     /// One pod is on its way out, or on its way back: wait.
     UnderWay,
+    /// One pod counts as broken from then on, if nothing changes.
+    From(Timestamp),
     /// This one is replaced.
     Delete(Action),
     /// This pod stands in the way and may not be replaced, and why.
@@ -77,8 +79,13 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
     };
     let ours = pod.revision == set.update_revision || &pod.revision == native;
     // Ended pods are replaced by the controller; on a lost node the pod may still run.
-    if ours || pod.node_lost || matches!(pod.phase, PodPhase::Failed | PodPhase::Succeeded) || !is_broken(pod, now) {
+    if ours || pod.node_lost || matches!(pod.phase, PodPhase::Failed | PodPhase::Succeeded) {
         return Repair::None;
+    }
+    match broken_from(pod) {
+        None => return Repair::None,
+        Some(from) if from > now => return Repair::From(from),
+        Some(_) => {}
     }
     let proven = *native == set.update_revision
         || gate::own_pods(set, question.pods).any(|other| &other.revision == native && other.ready);
@@ -102,11 +109,18 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
     })
 }
 
-/// Whether a pod is broken for good: it never was Ready at its revision, or it has been in a hopeless state for a while.
-fn is_broken(pod: &Pod, now: Timestamp) -> bool {
+/// From when on a pod that is not Ready counts as broken; none where it may still come right by itself.
+///
+/// Never Ready at its revision and in a state that it does not get out of: at once. Only never Ready, or in such a
+/// state after it was Ready: after a while, a pod that has just started is not broken.
+fn broken_from(pod: &Pod) -> Option<Timestamp> {
     let first_report = gate::after(pod.started.unwrap_or(pod.created), FIRST_REPORT_SECONDS);
     let never_ready = pod.ready_since.is_none_or(|since| since <= first_report);
     let hopeless = pod.faults.iter().any(|fault| HOPELESS.contains(&fault.reason.as_str()));
-    let unready_since = pod.ready_since.unwrap_or(pod.created);
-    never_ready || (hopeless && gate::after(unready_since, TROUBLE_SECONDS) <= now)
+    match (never_ready, hopeless) {
+        (true, true) => Some(pod.created),
+        (true, false) => Some(gate::after(pod.created, TROUBLE_SECONDS)),
+        (false, true) => Some(gate::after(pod.ready_since.unwrap_or(pod.created), TROUBLE_SECONDS)),
+        (false, false) => None,
+    }
 }

@@ -170,7 +170,7 @@ fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if new.done && has_failed(case.record, &case.record.target) {
         // Only a scale to zero ends a rollout and fails it: it is taken as it is, completed, and proven by nothing.
         let proven = new.proven.clone();
-        new = Record { proven, ..running::completed(&new, case.seconds(), case.set.replicas) };
+        new = Record { proven, ..running::completed(case, &new) };
     }
     new.at = case.seconds();
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
@@ -258,6 +258,7 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, partition)));
     }
     if set.template == record.live || set.current_revision == set.update_revision {
+        new.back.clone_from(&set.current_revision);
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, PARKED)));
     }
     // The template that somebody put there goes through the plan like any other.

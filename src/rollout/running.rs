@@ -102,12 +102,17 @@ fn left_behind(case: &Case<'_>) -> Option<Partition> {
     }
     let left = match record.mode {
         Mode::Back => gate::lowest(set, &case.observed.pods, |pod| {
-            pod.revision != set.update_revision && pod.revision != set.current_revision
+            pod.revision != set.update_revision && pod.revision != *comes_back_at(case)
         }),
         Mode::Install => (set.current_revision != set.update_revision).then_some(Partition(0)),
         Mode::Staged | Mode::Full | Mode::Fast => None,
     };
     left.filter(|left| *left < record.partition)
+}
+
+/// The name of stable.
+fn comes_back_at<'a>(case: &'a Case<'_>) -> &'a String {
+    if case.record.back.is_empty() { &case.set.current_revision } else { &case.record.back }
 }
 
 /// Weighs gate, deadline, repair and pause.
@@ -154,6 +159,7 @@ fn judge(
                 decision.reason = Reason::StuckPod;
                 decision.message = format!("{}-{ordinal} is stuck: {why}", case.name());
             }
+            Repair::From(from) => decision = decision.again(from),
             Repair::None | Repair::UnderWay => {}
         }
         if case.now >= deadline {
@@ -266,7 +272,8 @@ fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
     // On a way back stable may have got another name (an upgrade of the control plane); pods that never left it keep
     // the old one, and the controller cannot finish.
     let all = gate::own_pods(set, &case.observed.pods).all(|pod| pod.revision == set.update_revision);
-    if (record.mode != Mode::Back || all) && set.current_revision != set.update_revision {
+    let stands = record.mode == Mode::Back && set.current_revision == *comes_back_at(case);
+    if (!stands || all) && set.current_revision != set.update_revision {
         // Parked before that, a pod that dies would come back at the old revision.
         let waiting = case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::ControllerPromotion);
         if case.now >= deadline {
@@ -275,7 +282,7 @@ fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
         return waiting.again(deadline);
     }
     let (phase, reason) = (Phase::Healthy, completed_reason(record));
-    case.say(phase, reason).with(case.advance(completed(record, case.seconds(), set.replicas), PARKED))
+    case.say(phase, reason).with(case.advance(completed(case, record), PARKED))
 }
 
 /// How a completed rollout is called.
@@ -287,8 +294,10 @@ pub(super) fn completed_reason(record: &Record) -> Reason {
 }
 
 /// The record of a completed rollout.
-pub(super) fn completed(record: &Record, now: i64, replicas: u32) -> Record {
+pub(super) fn completed(case: &Case<'_>, record: &Record) -> Record {
+    let (now, replicas) = (case.seconds(), case.set.replicas);
     let mut new = record.clone();
+    new.back.clone_from(&case.set.current_revision);
     new.done = true;
     new.stable = Some(new.target.clone());
     new.stage = last_stage(record, replicas);
@@ -391,6 +400,7 @@ fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     (new.done, new.exposed) = (true, None);
     // It is what pods come back at from now on; proven it is not.
     new.stable = Some(new.target.clone());
+    new.back.clone_from(&set.current_revision);
     case.say(Phase::Degraded, Reason::PromotedByScaleToZero)
         .message("somebody scaled the half-done rollout to zero, which makes its target the current revision for good")
         .with(case.advance(new, PARKED))

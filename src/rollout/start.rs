@@ -90,6 +90,13 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
     }
 }
 
+/// Whether the controller has made something else current than stable, whatever the partition (kubernetes#121534).
+pub(super) fn is_promoted(case: &Case<'_>) -> bool {
+    let (set, record) = (case.set, case.record);
+    let another = !record.back.is_empty() && set.current_revision != record.back;
+    another || (set.observed_generation >= set.generation && set.current_revision == set.update_revision)
+}
+
 /// Whether the revision that pods come back at was never seen Ready, and is not now.
 ///
 /// It was made current at zero replicas, where nothing could verify it. Held below a partition its pods would come
@@ -101,7 +108,8 @@ fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
         return true;
     }
     let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
-    unproven && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
+    let another = !record.back.is_empty() && set.current_revision != record.back;
+    (unproven || another) && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
 }
 
 /// The write that starts a rollout on a set that exists.
@@ -111,6 +119,12 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
     let replicas = version.replicas.unwrap_or(set.replicas);
     let target = tip(desired, &set.restarted_at);
     let mut new = next(record, desired, target, now);
+    let promoted = set.observed_generation >= set.generation && set.current_revision == set.update_revision;
+    if promoted && !record.done && record.stable.is_some() && entry != Entry::Back {
+        // What the new target takes over from is what the controller has made current, not what was stable before.
+        new.stable = Some(record.target.clone());
+        new.back.clone_from(&set.current_revision);
+    }
     let kept = if record.done { 0 } else { stage::exposed(record.partition, set.replicas) };
     let keep = |new: &mut Record| {
         let kept = kept.min(replicas);
@@ -152,8 +166,8 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
 /// stages, and those that were exposed before the set grew.
 fn way_back(case: &Case<'_>) -> Partition {
     let (set, record) = (case.set, case.record);
-    if set.observed_generation >= set.generation && set.current_revision == set.update_revision {
-        // The controller has made the target current: there is nothing to come back at but what is being left.
+    if is_promoted(case) {
+        // There is nothing to come back at but what is being left.
         return Partition(0);
     }
     let left = gate::lowest(set, &case.observed.pods, |pod| pod.revision != set.current_revision);
@@ -180,6 +194,7 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         rollout: rollout_id(&target, 1),
         target,
         stable: None,
+        back: String::new(),
         mode: Mode::Install,
         plan: desired.plan.clone(),
         digest: desired.plan_digest.clone(),

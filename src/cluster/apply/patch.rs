@@ -120,5 +120,7 @@ pub(super) async fn drop_request(cluster: &Cluster, workload: &WorkloadId, uid: 
 
 /// A JSON patch by the daemon.
 pub(super) fn json_patch(workload: &WorkloadId, steps: Vec<Value>) -> Call {
-    Call::patch(workload, PatchKind::Json, FieldOwner::DAEMON, Value::Array(steps).to_string().into_bytes())
+    // Serialising JSON into memory has no way to fail.
+    let body = serde_json::to_vec(&steps).unwrap_or_default();
+    Call::patch(workload, PatchKind::Json, FieldOwner::DAEMON, body)
 }

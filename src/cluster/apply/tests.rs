@@ -16,6 +16,7 @@ fn web() -> WorkloadId {
 fn record() -> Record {
     Record {
         began: 0,
+        back: String::new(),
         v: 1,
         epoch: 2,
         rollout: "abc-2".into(),
@@ -165,6 +166,15 @@ async fn refusals_are_told_apart() {
             (outcome, wanted) => panic!("{outcome:?} instead of {wanted:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn a_right_that_is_missing_may_be_granted_later() {
+    let denied =
+        r#"statefulsets.apps "web" is forbidden: User "p" cannot patch resource "statefulsets" in API group "apps""#;
+    let (outcome, seen) = run(&patch(), vec![status(403, "Forbidden", denied, json!([]))]).await;
+    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(seen.len(), 1);
 }
 
 #[tokio::test]

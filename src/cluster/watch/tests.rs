@@ -128,7 +128,7 @@ async fn failures_are_told_and_waited_for() {
             Answer::Lines(vec![bookmark("12")], true),
         ],
     );
-    let said = said(&mut events, 7).await;
+    let said = said(&mut events, 9).await;
     assert!(said[0].starts_with("lost false: cannot reach in-process"), "{said:?}");
     assert_eq!(said[1], "lost true: not allowed to list pods in namespace prod: no");
     assert_eq!(
@@ -136,8 +136,10 @@ async fn failures_are_told_and_waited_for() {
         [
             "0 pods at 10",
             "lost false: the server answered 200: the watch ended at once",
+            "heard ",
             "heard 11",
             "lost false: the server answered 500: etcd",
+            "heard ",
             "heard 12"
         ]
     );
@@ -158,8 +160,8 @@ async fn a_watch_that_falls_silent_is_given_up() {
             Answer::Lines(vec![bookmark("12")], true),
         ],
     );
-    let said = said(&mut events, 4).await;
-    assert_eq!(said, ["all  at 10", "heard 11", "lost false: no answer within 15 s", "heard 12"]);
+    let said = said(&mut events, 5).await;
+    assert_eq!(said, ["all  at 10", "heard 11", "lost false: no answer within 15 s", "heard ", "heard 12"]);
     assert!(began.elapsed() >= Duration::from_secs(225), "{:?}", began.elapsed());
     assert_eq!(script.seen().len(), 4);
 }

@@ -10,7 +10,9 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Deref;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
@@ -140,6 +142,26 @@ pub(crate) type Labels = BTreeMap<String, String>;
 
 fn workload(namespace: String, name: String) -> WorkloadId {
     WorkloadId { namespace, name }
+}
+
+/// A string that is looked at and dropped: borrowed where it has no escapes, empty where it is null.
+#[derive(Default)]
+pub(crate) struct Text<'a>(Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+        Ok(Self(Option::<Borrowed<'a>>::deserialize(input)?.map(|text| text.0).unwrap_or_default()))
+    }
 }
 
 /// A field that is null is a field that is absent.

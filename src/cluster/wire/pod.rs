@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{count, or_default, time, workload};
+use super::{Text, count, or_default, time, workload};
 use crate::model::{ContainerFault, Ordinal, Pod, PodPhase, WorkloadId};
 
 /// The most characters of a fault's message.
@@ -23,36 +23,33 @@ pub(crate) fn pod(json: &str) -> Result<Option<(WorkloadId, Pod)>, serde_json::E
 /// A field of a wrong type: also where the line tells of something else than a pod.
 pub(crate) fn pod_line(line: &str) -> Result<PodLine, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Line {
+    struct Line<'a> {
         #[serde(rename = "type")]
         kind: String,
-        object: WirePod,
+        #[serde(borrow)]
+        object: WirePod<'a>,
     }
-    let Line { kind, mut object } = serde_json::from_str(line)?;
-    let version = std::mem::take(&mut object.metadata.resource_version);
-    let mut pod = cut_down(object);
-    if let Some((_, pod)) = &mut pod {
-        pod.resource_version.clone_from(&version);
-    }
-    Ok((kind, pod, version))
+    let Line { kind, object } = serde_json::from_str(line)?;
+    let version = object.metadata.resource_version.to_string();
+    Ok((kind, cut_down(object), version))
 }
 
 /// What a line of a watch of pods says.
 pub(crate) type PodLine = (String, Option<(WorkloadId, Pod)>, String);
 
-fn cut_down(WirePod { metadata, status }: WirePod) -> Option<(WorkloadId, Pod)> {
+fn cut_down(WirePod { metadata, status }: WirePod<'_>) -> Option<(WorkloadId, Pod)> {
     let (set, ordinal) = parent(&metadata.name)?;
     let owner = metadata.owner_references.iter().find(|owner| owner.controller);
     let ours = match owner {
-        Some(owner) => owner.kind == "StatefulSet" && owner.api_version.starts_with("apps/") && owner.name == set,
-        None => metadata.labels.pod_name.as_deref() == Some(metadata.name.as_str()),
+        Some(owner) => &*owner.kind == "StatefulSet" && owner.api_version.starts_with("apps/") && &*owner.name == set,
+        None => *metadata.labels.pod_name == *metadata.name,
     };
     if !ours {
         return None;
     }
-    let id = workload(metadata.namespace, set.to_owned());
-    let condition = |kind: &'static str| status.conditions.iter().filter(move |c| c.kind == kind);
-    let phase = match status.phase.as_str() {
+    let id = workload(metadata.namespace.to_string(), set.to_owned());
+    let condition = |kind: &'static str| status.conditions.iter().filter(move |c| &*c.kind == kind);
+    let phase = match &*status.phase {
         "Running" => PodPhase::Running,
         "Succeeded" => PodPhase::Succeeded,
         "Failed" => PodPhase::Failed,
@@ -61,22 +58,22 @@ fn cut_down(WirePod { metadata, status }: WirePod) -> Option<(WorkloadId, Pod)> 
     };
     let pod = Pod {
         ordinal,
-        owner: owner.map(|owner| owner.uid.clone()).unwrap_or_default(),
-        uid: metadata.uid,
-        resource_version: metadata.resource_version,
-        revision: metadata.labels.revision.unwrap_or_default(),
+        owner: owner.map(|owner| owner.uid.to_string()).unwrap_or_default(),
+        uid: metadata.uid.to_string(),
+        resource_version: metadata.resource_version.to_string(),
+        revision: metadata.labels.revision.to_string(),
         created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
-        scheduled: condition("PodScheduled").filter(|c| c.status == "True").find_map(|c| c.last_transition_time),
+        scheduled: condition("PodScheduled").filter(|c| &*c.status == "True").find_map(|c| c.last_transition_time),
         started: status.start_time,
         // There should be one such condition. Where there are two, all have to agree, and the newest one counts.
-        ready: condition("Ready").next().is_some() && condition("Ready").all(|c| c.status == "True"),
+        ready: condition("Ready").next().is_some() && condition("Ready").all(|c| &*c.status == "True"),
         ready_since: condition("Ready").filter_map(|c| c.last_transition_time).max(),
         terminating: metadata.deletion_timestamp.is_some(),
         phase,
         restarts: status.containers().map(|container| count(container.restart_count)).max().unwrap_or(0),
-        node_lost: status.reason == "NodeLost"
+        node_lost: &*status.reason == "NodeLost"
             || phase == PodPhase::Unknown
-            || condition("Ready").any(|c| c.status == "Unknown"),
+            || condition("Ready").any(|c| &*c.status == "Unknown"),
         faults: faults(&status),
     };
     Some((id, pod))
@@ -91,19 +88,20 @@ fn parent(name: &str) -> Option<(&str, Ordinal)> {
 }
 
 /// What is wrong with a pod, the worst first.
-fn faults(status: &WireStatus) -> Vec<ContainerFault> {
+fn faults(status: &WireStatus<'_>) -> Vec<ContainerFault> {
     let mut faults = Vec::new();
-    if status.phase == "Failed" {
+    if &*status.phase == "Failed" {
         let reason = if status.reason.is_empty() { "Failed" } else { &status.reason };
         faults.push(fault("", reason, &status.message));
     }
-    let unschedulable = |c: &&WireCondition| c.kind == "PodScheduled" && c.status == "False" && !c.reason.is_empty();
+    let unschedulable =
+        |c: &&WireCondition<'_>| &*c.kind == "PodScheduled" && &*c.status == "False" && !c.reason.is_empty();
     if let Some(condition) = status.conditions.iter().find(unschedulable) {
         faults.push(fault("", &condition.reason, &condition.message));
     }
     for container in status.containers() {
         if let Some(waiting) = &container.state.waiting
-            && !["", "ContainerCreating", "PodInitializing"].contains(&waiting.reason.as_str())
+            && !["", "ContainerCreating", "PodInitializing"].contains(&&*waiting.reason)
         {
             faults.push(fault(&container.name, &waiting.reason, &waiting.message));
         }
@@ -145,142 +143,145 @@ fn fault(container: &str, reason: &str, message: &str) -> ContainerFault {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct WirePod {
-    metadata: WireMeta,
-    #[serde(deserialize_with = "or_default")]
-    status: WireStatus,
+struct WirePod<'a> {
+    #[serde(borrow)]
+    metadata: WireMeta<'a>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    status: WireStatus<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct WireMeta {
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    namespace: String,
-    #[serde(deserialize_with = "or_default")]
-    uid: String,
-    #[serde(deserialize_with = "or_default")]
-    resource_version: String,
+struct WireMeta<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    namespace: Text<'a>,
+    #[serde(borrow)]
+    uid: Text<'a>,
+    #[serde(borrow)]
+    resource_version: Text<'a>,
     #[serde(deserialize_with = "time")]
     creation_timestamp: Option<Timestamp>,
-    deletion_timestamp: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    labels: WireLabels,
-    #[serde(deserialize_with = "or_default")]
-    owner_references: Vec<OwnerReference>,
+    deletion_timestamp: Option<serde::de::IgnoredAny>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    labels: WireLabels<'a>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    owner_references: Vec<OwnerReference<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct WireLabels {
-    #[serde(rename = "controller-revision-hash")]
-    revision: Option<String>,
-    #[serde(rename = "statefulset.kubernetes.io/pod-name")]
-    pod_name: Option<String>,
+struct WireLabels<'a> {
+    #[serde(rename = "controller-revision-hash", borrow)]
+    revision: Text<'a>,
+    #[serde(rename = "statefulset.kubernetes.io/pod-name", borrow)]
+    pod_name: Text<'a>,
 }
 
 /// An owner of any object.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct OwnerReference {
-    #[serde(deserialize_with = "or_default")]
-    api_version: String,
-    #[serde(deserialize_with = "or_default")]
-    kind: String,
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) uid: String,
+pub(super) struct OwnerReference<'a> {
+    #[serde(borrow)]
+    api_version: Text<'a>,
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) uid: Text<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(super) controller: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct WireStatus {
-    #[serde(deserialize_with = "or_default")]
-    phase: String,
-    #[serde(deserialize_with = "or_default")]
-    reason: String,
-    #[serde(deserialize_with = "or_default")]
-    message: String,
+struct WireStatus<'a> {
+    #[serde(borrow)]
+    phase: Text<'a>,
+    #[serde(borrow)]
+    reason: Text<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
     #[serde(deserialize_with = "time")]
     start_time: Option<Timestamp>,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<WireCondition>,
-    #[serde(deserialize_with = "or_default")]
-    init_container_statuses: Vec<WireContainer>,
-    #[serde(deserialize_with = "or_default")]
-    container_statuses: Vec<WireContainer>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    conditions: Vec<WireCondition<'a>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    init_container_statuses: Vec<WireContainer<'a>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    container_statuses: Vec<WireContainer<'a>>,
 }
 
-impl WireStatus {
+impl WireStatus<'_> {
     /// Init containers and containers.
-    fn containers(&self) -> impl Iterator<Item = &WireContainer> {
+    fn containers(&self) -> impl Iterator<Item = &WireContainer<'_>> {
         self.init_container_statuses.iter().chain(&self.container_statuses)
     }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct WireCondition {
-    #[serde(rename = "type", deserialize_with = "or_default")]
-    kind: String,
-    #[serde(deserialize_with = "or_default")]
-    status: String,
-    #[serde(deserialize_with = "or_default")]
-    reason: String,
-    #[serde(deserialize_with = "or_default")]
-    message: String,
+struct WireCondition<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+    #[serde(borrow)]
+    reason: Text<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
     #[serde(deserialize_with = "time")]
     last_transition_time: Option<Timestamp>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct WireContainer {
-    #[serde(deserialize_with = "or_default")]
-    name: String,
+struct WireContainer<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
     #[serde(deserialize_with = "or_default")]
     ready: bool,
     #[serde(deserialize_with = "or_default")]
     restart_count: i64,
-    #[serde(deserialize_with = "or_default")]
-    state: WireState,
-    #[serde(deserialize_with = "or_default")]
-    last_state: WireState,
+    #[serde(borrow, deserialize_with = "or_default")]
+    state: WireState<'a>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    last_state: WireState<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct WireState {
-    waiting: Option<WireWaiting>,
+struct WireState<'a> {
+    #[serde(borrow)]
+    waiting: Option<WireWaiting<'a>>,
     running: Option<serde::de::IgnoredAny>,
-    terminated: Option<WireTerminated>,
+    #[serde(borrow)]
+    terminated: Option<WireTerminated<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct WireWaiting {
-    #[serde(deserialize_with = "or_default")]
-    reason: String,
-    #[serde(deserialize_with = "or_default")]
-    message: String,
+struct WireWaiting<'a> {
+    #[serde(borrow)]
+    reason: Text<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct WireTerminated {
-    #[serde(deserialize_with = "or_default")]
-    reason: String,
-    #[serde(deserialize_with = "or_default")]
-    message: String,
+struct WireTerminated<'a> {
+    #[serde(borrow)]
+    reason: Text<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
     #[serde(deserialize_with = "or_default")]
     exit_code: i64,
 }
 
-impl WireTerminated {
+impl WireTerminated<'_> {
     fn words(&self) -> String {
         match self.message.trim() {
             "" => format!("exit code {}", self.exit_code),

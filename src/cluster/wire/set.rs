@@ -226,7 +226,8 @@ pub(crate) fn controller_revision(
 ) -> Result<(String, i64, TemplateDigest, String, String), serde_json::Error> {
     #[derive(Deserialize)]
     struct Revision<'a> {
-        metadata: Meta,
+        #[serde(borrow)]
+        metadata: Meta<'a>,
         #[serde(default)]
         revision: i64,
         #[serde(borrow)]
@@ -234,12 +235,12 @@ pub(crate) fn controller_revision(
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Meta {
+    struct Meta<'a> {
         name: String,
         #[serde(default, deserialize_with = "or_default")]
         annotations: Annotations,
-        #[serde(default, deserialize_with = "or_default")]
-        owner_references: Vec<super::pod::OwnerReference>,
+        #[serde(borrow, default, deserialize_with = "or_default")]
+        owner_references: Vec<super::pod::OwnerReference<'a>>,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -259,6 +260,6 @@ pub(crate) fn controller_revision(
     }
     let Revision { metadata, revision, data } = serde_json::from_str(json)?;
     let template = live_template(data.and_then(|data| data.spec?.template));
-    let owner = metadata.owner_references.into_iter().find(|owner| owner.controller).map(|owner| owner.uid);
+    let owner = metadata.owner_references.into_iter().find(|owner| owner.controller).map(|owner| owner.uid.to_string());
     Ok((metadata.name, revision, template, metadata.annotations.cause, owner.unwrap_or_default()))
 }

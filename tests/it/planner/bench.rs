@@ -116,6 +116,7 @@ impl Bench {
             rollout: "A-1".into(),
             target: seen("c1", "A"),
             stable: Some(seen("c1", "A")),
+            back: revision("A"),
             mode: Mode::Staged,
             plan: plan.clone(),
             digest: "plan-1".into(),

@@ -3,6 +3,7 @@
 
 mod bench;
 mod found;
+mod found_later;
 mod properties;
 mod s02_record;
 mod s03_parking;
@@ -14,5 +15,7 @@ mod s08_failure;
 mod s09_adoption;
 mod s10_drift;
 mod s12_history;
+mod scenarios;
+mod variants;
 mod words;
 mod world;

@@ -34,6 +34,7 @@ pub(super) fn largest() -> Record {
     record.rollout = format!("{}-{}", digest(1).short(), u64::MAX);
     record.target = seen(1);
     record.stable = Some(seen(2));
+    record.back = "n".repeat(74);
     record.digest = "d".repeat(20);
     record.rest = "r".repeat(20);
     record.live = digest(3);

@@ -15,10 +15,6 @@ pub(crate) struct Tpl {
 }
 
 impl Tpl {
-    pub(crate) fn new(id: char) -> Self {
-        Self { id, restart: 0 }
-    }
-
     /// The name of its ControllerRevision: the same for an equal template.
     pub(crate) fn revision(self) -> String {
         if self.restart == 0 { format!("web-{}", self.id) } else { format!("web-{}@{}", self.id, self.restart) }

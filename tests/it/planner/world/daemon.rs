@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use phaseline::model::{
-    Action, ContainerFault, Decision, LiveSet, Observed, Ordinal, Partition, Phase, PodPhase, Progress, Reason, Record,
-    RecordState, WaitingOn, Wanted, WorkloadId,
+    Action, ContainerFault, Decision, Desired, LiveSet, Observed, Ordinal, Partition, Phase, PodPhase, Progress,
+    Reason, Record, RecordState, WaitingOn, Wanted, WorkloadId,
 };
 use phaseline::rollout::{decide, progress};
 
@@ -59,6 +59,7 @@ pub(crate) struct Daemon {
     said: String,
     pub(crate) mutant: Option<Mutant>,
     cache: Option<(Rc<str>, Box<Record>)>,
+    wanted: Option<(usize, String, Rc<Desired>)>,
 }
 
 impl World {
@@ -134,7 +135,11 @@ impl World {
             RecordState::Is(record, _) => Some(&**record),
             _ => None,
         });
-        let desired = self.git.desired(record);
+        let target = record.map_or("", |record| record.target.commit.0.as_str());
+        let known =
+            self.daemon.wanted.as_ref().filter(|(commits, of, _)| *commits == self.git.commits.len() && of == target);
+        let desired = known.map(|(.., desired)| desired.clone()).unwrap_or_else(|| Rc::new(self.git.desired(record)));
+        self.daemon.wanted = Some((self.git.commits.len(), target.to_owned(), desired.clone()));
         let now = Timestamp::from_second(self.at()).unwrap();
         let mut decision = decide(&Wanted::Is(&desired, None), &observed, now);
         self.daemon.progress = decision.progress.clone();
@@ -301,8 +306,9 @@ impl World {
             }
             Mutant::RepeatsStage => {
                 if !record.done && decision.actions.is_empty() && record.stage.is_some_and(|stage| stage > 0) {
-                    decision.actions =
-                        vec![patch(Record { epoch: record.epoch + 1, ..(*record).clone() }, set.partition)];
+                    let mut new = (*record).clone();
+                    (new.epoch, new.at) = (new.epoch + 1, new.at + 1);
+                    decision.actions = vec![patch(new, set.partition)];
                 }
             }
         }

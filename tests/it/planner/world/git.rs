@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use phaseline::model::{CommitId, CommitInfo, Desired, OnNewRevision, Plan, Record, Schedule, Version, WorkloadId};
+use phaseline::model::{CommitId, CommitInfo, Desired, Plan, Record, Schedule, Version, WorkloadId};
 use serde_json::json;
 
 use crate::planner::bench::hash;
@@ -116,9 +116,4 @@ impl Git {
 /// Whether a plan stages by hand.
 pub(crate) fn is_by_hand(plan: &Plan) -> bool {
     matches!(plan.schedule, Schedule::ByHand(_))
-}
-
-/// Whether a plan keeps a newer commit waiting.
-pub(crate) fn keeps_waiting(plan: &Plan) -> bool {
-    matches!(plan.on_new_revision, OnNewRevision::Queue | OnNewRevision::Block)
 }

@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 use phaseline::model::Plan;
 
-pub(super) use cluster::{Cluster, Pod, Set, Tpl, View};
+pub(super) use cluster::{Cluster, Pod, View};
 pub(super) use daemon::{Daemon, Mutant};
-pub(super) use git::{Commit, Git};
+pub(super) use git::Git;
 pub(super) use kubelet::Behaviour;
 pub(super) use monitor::Monitor;
 

@@ -46,7 +46,7 @@ fn counts(plan: &Plan, replicas: u32) -> Vec<u32> {
             .iter()
             .map(|stage| match stage.size {
                 Size::Pods(pods) => pods,
-                Size::Percent(percent) => (replicas * percent + 99) / 100,
+                Size::Percent(percent) => (replicas * percent).div_ceil(100),
                 Size::Partition(partition) => replicas.saturating_sub(partition),
             })
             .collect(),
@@ -107,7 +107,8 @@ impl World {
 
     /// Looks at a decision.
     pub(crate) fn monitor_decision(&mut self, decision: &Decision, fresh: bool) {
-        if decision.phase == Phase::Healthy && !decision.actions.is_empty() && !parks(decision) {
+        let ends = parks(decision) && self.record().is_some_and(|record| !record.done);
+        if decision.phase == Phase::Healthy && !decision.actions.is_empty() && !ends {
             self.wrong("I12", format!("a write at rest: {:?}", decision.actions));
         }
         if decision.phase == Phase::Healthy
@@ -244,7 +245,8 @@ impl World {
         // Nothing stands that could be lost.
         let fallen = new.mode == Mode::Install
             && !self.cluster.pods.values().any(|pod| pod.ready && pod.gone_at.is_none() && pod.tpl == set.current);
-        if touched > allowed && !(stable && !old.done) && !fallen {
+        let goes_back = stable && !old.done;
+        if touched > allowed && !goes_back && !fallen {
             self.wrong("I2", format!("{kind:?} of {id} touches {touched} pods, {allowed} are allowed"));
         }
         if kind == ApplyKind::Sync && changed {
