@@ -293,6 +293,17 @@ impl ControlPlane {
         self.start_apiserver();
     }
 
+    /// Ends another component and starts it again: it has forgotten what it knew.
+    #[track_caller]
+    pub(crate) fn restart(&self, component: &str) {
+        let output = Command::new(script("down")).arg(&self.dir).arg(component).output().expect("down starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut command = Command::new("setsid");
+        command.arg("--fork").arg(self.dir.join("run").join(component));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().expect("setsid starts").success());
+    }
+
     /// The last lines that a component logged.
     pub(crate) fn log_tail(&self, component: &str) -> String {
         let log = fs::read_to_string(self.dir.join(format!("{component}.log"))).unwrap_or_default();

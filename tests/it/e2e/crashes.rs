@@ -18,7 +18,7 @@ fn story(site: &Site<'_>) -> Vec<String> {
     site.settled(&second);
     let old = site.pods();
     let bad = site.push("bad", &[("web.yaml", &web.image("web:pull").yaml())]);
-    site.until("Degraded", "ProgressDeadlineExceeded");
+    site.until_failed();
     let revert = site.push_revert(&bad);
     let status = site.settled(&revert);
     assert_eq!(status["reason"], "RolledBack");
@@ -52,11 +52,13 @@ fn an_api_server_that_goes_away_on_the_way(version: Version) {
     let first = site.push("first", &[("web.yaml", &web.yaml()), ("rollout-plan.yaml", &plan)]);
     site.settled(&first);
     let second = site.push("second", &[("web.yaml", &web.image("web:2").yaml())]);
-    // In the soak, with the canary Ready: a scheduler that misses a pod's end and the beginning of its successor gives up.
+    // In the soak, with the canary Ready.
     site.until_pods(|it| all_ready(it, 3) && it[2].revision != it[0].revision);
     plane.stop_apiserver();
     site.until_log("lost sight of the cluster");
     plane.start_apiserver();
+    // A scheduler that has missed a pod's end and the beginning of its successor gives up, sooner or later.
+    plane.restart("kube-scheduler");
     // What happened before its start a new API server cannot tell: everything is listed once more.
     *site.starts.borrow_mut() += 1;
     site.settled(&second);
@@ -69,7 +71,8 @@ fn an_api_server_that_goes_away_on_the_way(version: Version) {
             "patch web web:2 partition parked of 3 done failed 0",
         ]
     );
-    site.assert_guarded();
+    // An API server that has just started may not know who has which rights yet: it refuses what it will allow.
+    site.assert_guarded_but_for(|it| it.code == 403);
 }
 
 on_both_versions![a_daemon_killed_after_every_write_comes_to_the_same, an_api_server_that_goes_away_on_the_way];

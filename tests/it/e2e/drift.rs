@@ -59,10 +59,13 @@ fn a_changed_image_moves_no_pod_and_is_overwritten_when_told(version: Version) {
     assert_eq!(uids(&site.pods()), uids(&old));
     // A commit does not fight over it either.
     let second = site.push("second", &[("web.yaml", &Set::web("web:2").yaml())]);
+    site.until_log(&second[..10]);
     site.until("Degraded", "Drifted");
     site.stays(1.0);
     assert_eq!(image(&site.set("web")), "web:9");
     let revert = site.push_revert(&second);
+    // The daemon goes by what it has read.
+    site.until_log(&revert[..10]);
     site.until("Degraded", "Drifted");
 
     site.phaseline_ok(&["resume", "web", "--overwrite"]);

@@ -19,7 +19,7 @@ fn a_bad_image(version: Version, fault: &str, trouble: &str) {
     let revision = site.set("web")["status"]["updateRevision"].clone();
 
     let bad = site.push("bad", &[("web.yaml", &web.image(&format!("web:{fault}")).yaml())]);
-    let status = site.until("Degraded", "ProgressDeadlineExceeded");
+    let status = site.until_failed();
     assert_eq!(status["culprit"]["pod"], "web-2", "{status:#}");
     assert_eq!(status["culprit"]["reason"], trouble, "{status:#}");
     let now = site.pods();
@@ -70,7 +70,7 @@ fn a_fix_instead_of_a_revert(version: Version) {
     let first = site.push("first", &[("web.yaml", &web.yaml()), ("rollout-plan.yaml", &plan)]);
     site.settled(&first);
     site.push("bad", &[("web.yaml", &web.image("web:pull").yaml())]);
-    site.until("Degraded", "ProgressDeadlineExceeded");
+    site.until_failed();
     let fix = site.push("fix", &[("web.yaml", &web.image("web:2").yaml())]);
     let status = site.settled(&fix);
     assert_eq!(status["reason"], "Completed");
@@ -87,7 +87,7 @@ fn what_failed_is_tried_again_when_asked_to(version: Version) {
     let first = site.push("first", &[("web.yaml", &web.yaml()), ("rollout-plan.yaml", &plan)]);
     site.settled(&first);
     let late = site.push("late", &[("web.yaml", &web.image("web:never-ready").yaml())]);
-    site.until("Degraded", "ProgressDeadlineExceeded");
+    site.until_failed();
     // What held it up goes away: the pod's own annotation counts before its image.
     let heal = |pod: &str| site.kubectl(&["annotate", "pod", pod, "fault.phaseline.dev=none"]);
     heal("web-1");

@@ -195,6 +195,16 @@ impl<'a> Site<'a> {
         self.until_of("web", phase, reason)
     }
 
+    /// Waits until `web` has failed for good: recorded, not only seen. `status` may see it a moment before the daemon.
+    #[track_caller]
+    pub(crate) fn until_failed(&self) -> Value {
+        self.until_live("web", |_, record| {
+            let failed = record["failed"].as_array().map(Vec::as_slice).unwrap_or_default();
+            failed.iter().any(|it| it["commit"] == record["target"]["commit"])
+        });
+        self.until("Degraded", "ProgressDeadlineExceeded")
+    }
+
     /// The same of another set.
     #[track_caller]
     pub(crate) fn until_of(&self, name: &str, phase: &str, reason: &str) -> Value {
