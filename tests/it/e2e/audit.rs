@@ -17,8 +17,6 @@ pub(crate) struct SetWrite {
     pub(crate) name: String,
     /// Whether it was a server-side apply; else a JSON patch.
     pub(crate) apply: bool,
-    /// Who it says it is.
-    pub(crate) manager: String,
     /// The partition after it.
     pub(crate) partition: Option<u64>,
     /// The template's image after it.
@@ -39,7 +37,6 @@ impl SetWrite {
         Self {
             name: entry.name.clone(),
             apply: entry.request.is_object(),
-            manager: entry.field_manager().unwrap_or_default(),
             partition: partition(set),
             image: image(set).to_owned(),
             record: record(set),
