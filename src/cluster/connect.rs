@@ -248,12 +248,12 @@ impl ConnectError {
         };
         match self {
             Self::NoKubeconfig | Self::KubeconfigMissing { .. } => {
-                "name one with --kubeconfig or $KUBECONFIG; inside a pod use --in-cluster".into()
+                "name one with --kubeconfig or $KUBECONFIG; inside a pod use --cluster in-cluster".into()
             }
             Self::Kubeconfig { .. } => "`kubectl config view` shows how kubectl reads it".into(),
             Self::NoContext { contexts } | Self::UnknownContext { contexts, .. } => known(contexts),
             Self::InCluster { .. } => {
-                "--in-cluster works in a pod with a mounted service account; elsewhere use --kubeconfig".into()
+                "--cluster in-cluster works in a pod with a mounted service account; elsewhere use --kubeconfig".into()
             }
             Self::Credentials { .. } => "try `kubectl auth whoami` with the same kubeconfig".into(),
             Self::Tls { .. } => "check certificate-authority and client-certificate in the kubeconfig".into(),

@@ -203,3 +203,24 @@ fn an_earlier_version_of_a_set_is_found_by_its_commit() {
     assert_eq!(site.source.version_at(&CommitId("0".repeat(40)), &web()), None);
     assert_eq!(site.source.view_at(&first).unwrap().commit.id, CommitId(first));
 }
+
+#[test]
+fn the_examples_are_read_without_a_finding() {
+    let mut site = Site::new();
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut count = 0;
+    for folder in std::fs::read_dir(&examples).unwrap() {
+        let folder = folder.unwrap().path();
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let file = file.unwrap().path();
+            site.repo.write(file.strip_prefix(&examples).unwrap(), std::fs::read(&file).unwrap());
+            count += 1;
+        }
+    }
+    site.push("the examples");
+    let view = site.view();
+    assert!(count >= 2 && view.diagnostics.is_empty(), "{:?}", view.diagnostics);
+    let web = &view.wishes[&web()];
+    assert_eq!((&web.problem, web.warnings.len()), (&None, 0));
+    assert_eq!(web.desired.as_ref().unwrap().plan.stages(3).len(), 2);
+}
