@@ -164,11 +164,8 @@ fn judge(
         }
         if case.now >= deadline {
             let failed = fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
-            // What is only reported may still come right by time alone.
-            return match answer.available_at {
-                Some(available) => failed.again(available),
-                None => failed,
-            };
+            // What is only reported may still come right by time alone: a soak ends, a pod counts as broken.
+            return [answer.available_at, decision.requeue].into_iter().flatten().fold(failed, Decision::again);
         }
         if let Some(available) = answer.available_at {
             decision = decision.again(available);
