@@ -166,7 +166,7 @@ fn judge(
         }
         if case.now >= deadline {
             let failed = fail(case, Reason::ProgressDeadlineExceeded, answer.culprit.clone(), Some(waiting.clone()));
-            // What is only reported may still come right.
+            // What is only reported may still come right by time alone: a soak ends, a pod counts as broken.
             return next.into_iter().fold(failed, Decision::again);
         }
         return next.into_iter().chain([deadline]).fold(decision, Decision::again);
