@@ -34,6 +34,9 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
              without restarting a pod (or `phaseline.dev/adopt: \"true\"` in the manifest)"
         ));
     }
+    if let Some((reason, message)) = &observed.refused {
+        return say(observed, Phase::Blocked, *reason).waiting(WaitingOn::Correction).message(message.clone());
+    }
     if let Some(why) = obstacle(observed, set) {
         return say(observed, Phase::Blocked, Reason::NotAdoptable).waiting(WaitingOn::Correction).message(why);
     }

@@ -34,6 +34,12 @@ pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
 fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision, String> {
     let record = case.record;
     let drifted = drift_of(case);
+    // What the server refused is not sent again because somebody asks: the same request would come up at every look.
+    if let (Verb::Release | Verb::ResumeOverwrite, Some((reason, message))) = (request.verb, &case.observed.refused)
+        && *reason != Reason::Drifted
+    {
+        return Err(format!("the server refused it: {message}"));
+    }
     match request.verb {
         Verb::Release => return release(case, request),
         Verb::ResumeOverwrite => return overwrite(case, request),
@@ -112,6 +118,9 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
     let (Behind::Blocking, Some(desired)) = (behind, case.desired) else {
         return Err("nothing is paused".into());
     };
+    if let Some((_, message)) = &case.observed.refused {
+        return Err(format!("the server refused it: {message}"));
+    }
     if let Some(decision) = decide::forbidden(case, &desired.tip) {
         return Err(decision.message);
     }
@@ -257,7 +266,8 @@ fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision,
         }
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, partition)));
     }
-    if set.template == record.live || set.current_revision == set.update_revision {
+    let moved = set.template != record.live || set.restarted_at != record.target.restart;
+    if !moved || set.current_revision == set.update_revision {
         new.back.clone_from(&set.current_revision);
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, PARKED)));
     }

@@ -298,3 +298,36 @@ fn what_is_not_staged_is_not_held_by_a_partition_in_the_manifest() {
         assert_eq!(bench.line(), expected, "{mode:?}");
     }
 }
+
+#[test]
+fn what_the_server_refused_is_not_sent_again_because_somebody_asks() {
+    let blocked = |verb| {
+        let mut bench = Bench::running(1);
+        bench.record.plan.on_new_revision = OnNewRevision::Block;
+        bench.tip("c3", "C");
+        bench.ask(verb);
+        bench
+    };
+    let mut bench = blocked(Verb::Resume);
+    bench.observed.refused = Some((Reason::Drifted, "conflict with \"kubectl-set\"".into()));
+    assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+    for verb in [Verb::ResumeOverwrite, Verb::Release] {
+        let mut bench = blocked(verb);
+        bench.observed.refused = Some((Reason::ImmutableField, "spec.serviceName".into()));
+        assert_eq!(bench.line(), "Note stage=0 refused | Progressing Starting | -");
+    }
+    let mut bench = Bench::resting();
+    bench.ask(Verb::Adopt);
+    bench.observed.refused = Some((Reason::Refused, "no".into()));
+    assert_eq!(line(&bench.decide_without_record()), "- | Blocked Refused | Correction");
+}
+
+#[test]
+fn a_wish_for_a_restart_beside_a_drift_that_is_accepted_goes_through_the_plan() {
+    let mut bench = Bench::resting();
+    let set = bench.set();
+    (set.generation, set.observed_generation, set.replicas) = (4, 4, 6);
+    (set.restarted_at, set.update_revision) = ("monday".into(), "web-A@monday".into());
+    bench.ask(Verb::ResumeAccept);
+    assert_eq!(bench.line(), "Patch p=5 stage=0 answered | Progressing WaitingReady | -");
+}

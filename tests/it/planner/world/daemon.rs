@@ -195,6 +195,9 @@ impl World {
         }
         match answer {
             Answer::Done => {
+                if let Action::Apply { .. } = action {
+                    self.daemon.refused = None;
+                }
                 self.daemon.floor = self.newest();
                 self.daemon.seen = None;
                 if let (Some(pod), Action::DeletePod { ordinal, uid, .. }) = (pod, action) {

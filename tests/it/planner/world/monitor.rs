@@ -244,7 +244,9 @@ impl World {
         };
         // Nothing stands that could be lost.
         let fallen = new.mode == Mode::Install
-            && !self.cluster.pods.values().any(|pod| pod.ready && pod.gone_at.is_none() && pod.tpl == set.current);
+            && self.daemon.view.as_ref().is_some_and(|view| {
+                !view.pods.values().any(|pod| pod.ready && pod.gone_at.is_none() && pod.tpl == set.current)
+            });
         let goes_back = stable && !old.done;
         if touched > allowed && !goes_back && !fallen {
             self.wrong("I2", format!("{kind:?} of {id} touches {touched} pods, {allowed} are allowed"));
