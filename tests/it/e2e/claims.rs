@@ -33,7 +33,11 @@ fn replicas_dropped(version: Version, name: &str, web: &Set) {
     assert_eq!(site.claims(), claims);
     let writes = site.set_writes();
     assert!(writes.iter().all(|it| it.replicas == 3), "at no time another number");
-    assert_eq!(writes.iter().filter(|it| it.manager == "phaseline-handover").count(), 1, "handed over before it goes");
+    assert_eq!(
+        writes.iter().filter(|it| it.entry.field_manager().as_deref() == Some("phaseline-handover")).count(),
+        1,
+        "handed over before it goes"
+    );
 
     // From now on it is somebody else's.
     site.kubectl(&["scale", "statefulset", "web", "--replicas=4"]);
