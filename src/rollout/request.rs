@@ -215,8 +215,14 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let target = start::tip(desired, &case.record.target.restart);
     let running = !record.done && target.hash != record.target.hash;
     let starts = record.done && target.hash != record.target.hash;
-    let meeting = start::meet(case, desired, &record, &target);
-    if let (true, start::Meeting::Enter(entry)) = (starts || (running && drift_of(case).is_none()), meeting) {
+    // Nobody has the manifest in force any more (it was adopted, or history was rewritten): only the new one is left.
+    let lost = running && desired.target.is_none();
+    let entry = match start::meet(case, desired, &record, &target) {
+        start::Meeting::Enter(entry) => Some(entry),
+        start::Meeting::Queue | start::Meeting::Block if lost => Some(start::Entry::Continue),
+        start::Meeting::Queue | start::Meeting::Block | start::Meeting::Barred => None,
+    };
+    if let (true, Some(entry)) = (starts || lost || (running && drift_of(case).is_none()), entry) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
         let Action::Apply { manifest, partition, record, base, .. } = start::begin(case, desired, &record, entry)
         else {

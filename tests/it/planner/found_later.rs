@@ -331,3 +331,14 @@ fn a_wish_for_a_restart_beside_a_drift_that_is_accepted_goes_through_the_plan() 
     bench.ask(Verb::ResumeAccept);
     assert_eq!(bench.line(), "Patch p=5 stage=0 answered | Progressing WaitingReady | -");
 }
+
+#[test]
+fn an_overwrite_without_the_manifest_in_force_takes_the_one_that_waits() {
+    let mut bench = Bench::running(1);
+    bench.record.plan.on_new_revision = OnNewRevision::Queue;
+    bench.tip("c3", "C");
+    bench.desired.target = None;
+    bench.observed.refused = Some((Reason::Drifted, "conflict with \"hpa\"".into()));
+    bench.ask(Verb::ResumeOverwrite);
+    assert_eq!(bench.line(), "Overwrite C of C p=4 replicas=5 stage=0 answered | Progressing Starting | -");
+}

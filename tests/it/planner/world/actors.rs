@@ -23,6 +23,7 @@ impl World {
             return self;
         }
         set.replicas = replicas;
+        self.monitor.replicas = 0;
         if set.owners.replicas.is_some() {
             (set.owners.replicas, set.owners.replicas_too) = (Some("hpa"), None);
         }

@@ -21,7 +21,7 @@ pub(crate) struct Monitor {
     /// The view of our last write.
     last_write: u64,
     /// Replicas at our last write.
-    replicas: u32,
+    pub(crate) replicas: u32,
     /// Somebody else moved template or partition, and it was accepted or overwritten: shares are no measure any more.
     pub(crate) meddled: bool,
     /// Pods that were deleted, by uid.
@@ -329,7 +329,7 @@ impl World {
         if failed || (old.hold.is_some() && new.hold.is_some()) {
             self.wrong("I16", "a stage after a failure or under a hold".into());
         }
-        let key = (new.rollout.clone(), new.stage.unwrap_or(u32::MAX));
+        let key = (format!("{} by {}", new.rollout, new.digest), new.stage.unwrap_or(u32::MAX));
         let by_hand = matches!(new.plan.schedule, Schedule::ByHand(_));
         if !by_hand && !self.monitor.stages.insert(key) && new.plan == old.plan {
             self.wrong("I7", format!("stage {:?} of {} is written twice", new.stage, new.rollout));
