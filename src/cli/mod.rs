@@ -1,7 +1,7 @@
 //! The command line: parses the arguments, runs one command, turns what came of it into an exit code.
 //!
 //! Floor 4. Data goes to stdout, progress and diagnostics to stderr, both through writers that a test can replace.
-//! [`args`] has the options, `commands` one file per command, `output` what they print: tables for people, and DTOs
+//! `args` has the options, `commands` one file per command, `output` what they print: tables for people, and DTOs
 //! that are not the model for `-o json|yaml`. Rules of a rollout are not known here: whatever a command says about
 //! them, it says by asking [`crate::rollout::decide`].
 

@@ -3,7 +3,7 @@
 //! Floor 1: pure. What is wrong with a file comes back as a [`crate::model::Diagnostic`] with file, line, column and
 //! a way out; nothing here gives up at the first finding, and no input makes it panic.
 //!
-//! [`parse`] is the narrow seam to YAML; [`stateful_set`] and [`plan`] check what was read; [`bind`] says which plan
+//! [`parse`] is the narrow seam to YAML; [`stateful_set`] and [`plan`] check what was read; [`mod@bind`] says which plan
 //! belongs to which set; [`apply_body`] makes the body that is sent; [`schema`] tells editors what a plan may hold.
 
 pub mod apply_body;

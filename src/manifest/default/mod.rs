@@ -2,7 +2,7 @@
 //!
 //! Fields the server does not know are dropped, zero values are dropped or written as its Go types say, defaults are
 //! filled in, quantities are printed canonically, and what stands behind a closed feature gate goes. The description of
-//! the API is a table ([`schema`]) over plain JSON: typed round trips lose what they do not know, and know nothing of
+//! the API is a table (`schema`) over plain JSON: typed round trips lose what they do not know, and know nothing of
 //! pointers. A value of the wrong kind stays as it is: refusing it is the business of validation.
 //!
 //! Mirrors `pkg/apis/{core,apps}/v1/{defaults,conversion,zz_generated.defaults}.go`, `pkg/api/pod/util.go`
