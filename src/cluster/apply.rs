@@ -53,6 +53,24 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Why the same again would come to the same, in one word and in a sentence; none where it might not.
+    pub fn refusal(&self) -> Option<(Reason, String)> {
+        match self {
+            Self::Conflict { managers, fields } => Some((
+                Reason::Drifted,
+                format!(
+                    "{} owned by {}: `phaseline resume --overwrite` takes it, or let Git leave the field out",
+                    fields.join(", "),
+                    managers.join(", ")
+                ),
+            )),
+            Self::Refused { reason, message } => Some((*reason, message.clone())),
+            Self::Done(_) | Self::Moved(_) | Self::Failed { .. } => None,
+        }
+    }
+}
+
 /// Carries out one action: each request is sent once and with a precondition, and a lost answer is looked up.
 pub async fn execute(cluster: &Cluster, workload: &WorkloadId, action: &Action) -> Outcome {
     match action {

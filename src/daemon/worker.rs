@@ -103,16 +103,10 @@ impl Worker {
                 (self.failures, self.not_before, self.refused) = (0, None, None);
             }
             Outcome::Moved(_) => self.back_off(FIRST_MOVED, LONGEST_MOVED, now),
-            Outcome::Conflict { managers, fields } => {
-                let message = format!(
-                    "{} owned by {}: `phaseline resume --overwrite` takes it, or let Git leave the field out",
-                    fields.join(", "),
-                    managers.join(", ")
-                );
-                self.refuse(grounds, Reason::Drifted, message, now);
-            }
-            Outcome::Refused { reason, message } => {
-                self.refuse(grounds, *reason, message.clone(), now);
+            Outcome::Conflict { .. } | Outcome::Refused { .. } => {
+                if let Some((reason, message)) = outcome.refusal() {
+                    self.refuse(grounds, reason, message, now);
+                }
             }
             Outcome::Failed { retry_after, .. } => {
                 self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);

@@ -104,7 +104,12 @@ impl FieldOwner {
 
     /// Whether it is one of our own.
     pub fn is_ours(&self) -> bool {
-        [Self::DAEMON, Self::HANDOVER, Self::CLI].contains(&self.manager.as_str())
+        Self::is_our_manager(&self.manager)
+    }
+
+    /// Whether a field manager is one of our own.
+    pub fn is_our_manager(manager: &str) -> bool {
+        [Self::DAEMON, Self::HANDOVER, Self::CLI].contains(&manager)
     }
 }
 

@@ -38,10 +38,7 @@ pub(super) fn ask(
     let mut shown = Shown::default();
     let mut outcome = session.wait(read::dry_run_apply(&session.cluster, workload, &body, false));
     if let Err(Outcome::Conflict { managers, fields }) = outcome {
-        let strangers = managers
-            .iter()
-            .any(|manager| ![FieldOwner::DAEMON, FieldOwner::HANDOVER, FieldOwner::CLI].contains(&manager.as_str()));
-        if strangers {
+        if managers.iter().any(|manager| !FieldOwner::is_our_manager(manager)) {
             shown.conflicts.push(Conflict { managers, fields });
         }
         outcome = session.wait(read::dry_run_apply(&session.cluster, workload, &body, true));

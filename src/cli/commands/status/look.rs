@@ -11,8 +11,10 @@ use crate::cli::error::{CliError, Kind, chain};
 use crate::cli::output::status::{SourceState, Status};
 use crate::cli::repository;
 use crate::cli::session::Session;
+use crate::cluster::{Outcome, read};
 use crate::daemon::{Source, View};
-use crate::model::{Decision, Observed, Progress, RecordState, Wanted, WorkloadId};
+use crate::manifest::apply_body;
+use crate::model::{Action, Decision, FieldOwner, Observed, Progress, Reason, RecordState, Wanted, WorkloadId};
 use crate::rollout::decide;
 
 /// How often the repository is asked while somebody watches.
@@ -135,10 +137,31 @@ impl<'a> Looker<'a> {
             return decide(&Wanted::Unknown, observed, now);
         };
         let Some(wish) = view.wishes.get(&observed.workload) else { return decide(&Wanted::Absent, observed, now) };
-        match repository::complete(source, wish, observed) {
-            Some(desired) => decide(&Wanted::Is(&desired, wish.problem.as_ref()), observed, now),
-            None => decide(&wish.wanted(), observed, now),
+        let Some(desired) = repository::complete(source, wish, observed) else {
+            return decide(&wish.wanted(), observed, now);
+        };
+        let wanted = Wanted::Is(&desired, wish.problem.as_ref());
+        let decision = decide(&wanted, observed, now);
+        match self.refusal(observed, &decision) {
+            // The daemon has met it, and waits for somebody; nothing on the set tells of it.
+            Some(refusal) => decide(&wanted, &Observed { refused: Some(refusal), ..observed.clone() }, now),
+            None => decision,
         }
+    }
+
+    /// Why the server would refuse what the daemon is to apply: a dry run. None where it would not, or does not say.
+    fn refusal(&self, observed: &Observed, decision: &Decision) -> Option<(Reason, String)> {
+        let Some(Action::Apply { manifest, partition, base: Some(_), .. }) = decision.actions.first() else {
+            return None;
+        };
+        let mut body = (**manifest).clone();
+        apply_body::set_partition(&mut body, partition.0);
+        let cluster = &self.session.cluster;
+        let ask = |force| self.session.wait(read::dry_run_apply(cluster, &observed.workload, &body, force)).err();
+        let refused = ask(false)?;
+        let ours = matches!(&refused, Outcome::Conflict { managers, .. }
+            if managers.iter().all(|manager| FieldOwner::is_our_manager(manager)));
+        if ours { ask(true)?.refusal() } else { refused.refusal() }
     }
 }
 
