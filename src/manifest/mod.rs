@@ -23,7 +23,7 @@ mod words;
 mod yaml;
 
 pub use bind::{Bound, BoundWorkload, bind};
-pub use parse::{Document, MAX_FILE_BYTES, is_plan_file, parse};
+pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents};
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;
