@@ -101,8 +101,17 @@ impl Source {
     /// # Errors
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
-        let mirror = Mirror::open(config)?;
-        Ok(Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None })
+        Ok(Self::on(Mirror::open(config)?, scope))
+    }
+
+    /// The same on a repository that is open already.
+    pub fn on(mirror: Mirror, scope: Scope) -> Self {
+        Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
+    }
+
+    /// The repository itself.
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
     }
 
     /// The repository's address without credentials.

@@ -2,5 +2,6 @@
 
 mod e2e;
 mod help;
+mod offline;
 
 mod streams;

@@ -12,7 +12,7 @@ use crate::cli::output::{self, text};
 use crate::manifest::{self, Bound};
 use crate::model::Diagnostic;
 
-mod folder;
+pub(crate) mod folder;
 
 /// Checks manifests and rollout plans, offline
 ///
