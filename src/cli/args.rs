@@ -99,6 +99,8 @@ pub(crate) enum Command {
     Release(commands::people::ReleaseArgs),
     Install(commands::install::InstallArgs),
     Lint(commands::lint::LintArgs),
+    #[command(subcommand)]
+    Hooks(commands::hooks::HooksCommand),
     Completion(commands::completion::CompletionArgs),
     Version(commands::version::VersionArgs),
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod completion;
 pub(super) mod history;
+pub(super) mod hooks;
 pub(super) mod install;
 pub(super) mod lint;
 pub(super) mod people;
@@ -30,6 +31,7 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Release(args) => people::release(&args, context),
         Command::Install(args) => install::run(&args, context),
         Command::Lint(args) => lint::run(&args, context),
+        Command::Hooks(command) => hooks::run(&command, context),
         Command::Completion(args) => completion::run(&args, context),
         Command::Version(args) => version::run(&args, context),
     }
