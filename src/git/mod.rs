@@ -13,6 +13,7 @@ mod fetch;
 mod files;
 mod history;
 mod in_place;
+mod hooks;
 mod known_hosts;
 mod lock;
 mod mirror;
@@ -33,6 +34,7 @@ pub use files::{
 };
 pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
 pub use in_place::Place;
+pub use hooks::{HookedRepository, HooksFolder};
 pub use mirror::Mirror;
 pub use source::{SourceConfig, shown_address, state_dir};
 pub use watch::{Waker, Wakes};
