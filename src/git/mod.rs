@@ -12,8 +12,8 @@ mod error;
 mod fetch;
 mod files;
 mod history;
-mod in_place;
 mod hooks;
+mod in_place;
 mod known_hosts;
 mod lock;
 mod mirror;
@@ -33,8 +33,8 @@ pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
 pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
-pub use in_place::Place;
 pub use hooks::{HookedRepository, HooksFolder};
+pub use in_place::Place;
 pub use mirror::Mirror;
 pub use source::{SourceConfig, shown_address, state_dir};
 pub use watch::{Waker, Wakes};
