@@ -73,6 +73,7 @@ fn queue_ends_the_running_one_first(version: Version) {
     site.push("back", &[("web.yaml", &web.image("web:3").yaml())]);
     site.until_live("web", |set, _| set["spec"]["replicas"] == 4);
     assert!(site.set_writes_for(&scaled).is_empty(), "a commit that only scales is no rollout");
+    site.until("Paused", "StagePaused");
 
     site.phaseline_ok(&["promote", "web"]);
     let status =
