@@ -14,6 +14,8 @@ use crate::model::{CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Ver
 use crate::revision::digest;
 use crate::revision::history::{BlobId, Numbered, Reading, number};
 
+mod looks;
+
 /// Parsed files kept: two commits' worth of the largest repository.
 const MOST_PARSED: usize = 40_000;
 /// Commits looked at for the last good version of a broken workload.
@@ -101,11 +103,11 @@ impl Source {
     /// # Errors
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
-        Ok(Self::on(Mirror::open(config)?, scope))
+        Ok(Self::of(Mirror::open(config)?, scope))
     }
 
     /// The same on a repository that is open already.
-    pub fn on(mirror: Mirror, scope: Scope) -> Self {
+    pub fn of(mirror: Mirror, scope: Scope) -> Self {
         Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
     }
 
