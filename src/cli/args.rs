@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Lint(commands::lint::LintArgs),
     Render(commands::render::RenderArgs),
     Hash(commands::hash::HashArgs),
+    #[command(subcommand)]
+    Hooks(commands::hooks::HooksCommand),
     Completion(commands::completion::CompletionArgs),
     Version(commands::version::VersionArgs),
 }

@@ -308,6 +308,15 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
+    /// A local repository's settings cannot be read or written.
+    #[error("cannot use the settings of {}", path.display())]
+    Settings {
+        /// The repository.
+        path: PathBuf,
+        /// What libgit2 said.
+        #[source]
+        cause: Cause,
+    },
     /// A local repository cannot be watched for pushes.
     #[error("cannot watch {} for pushes", path.display())]
     Watch {
@@ -373,6 +382,7 @@ impl GitError {
             | Self::ObjectTooLarge { .. }
             | Self::Worker { .. }
             | Self::Index { .. }
+            | Self::Settings { .. }
             | Self::Watch { .. } => String::new(),
         }
     }

@@ -3,6 +3,7 @@
 pub(super) mod completion;
 pub(super) mod hash;
 pub(super) mod history;
+pub(super) mod hooks;
 pub(super) mod install;
 pub(crate) mod lint;
 pub(super) mod people;
@@ -34,6 +35,7 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Hash(args) => hash::run(&args, context),
         Command::Render(args) => render::run(&args, context),
         Command::Lint(args) => lint::run(&args, context),
+        Command::Hooks(command) => hooks::run(&command, context),
         Command::Completion(args) => completion::run(&args, context),
         Command::Version(args) => version::run(&args, context),
     }
