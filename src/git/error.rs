@@ -224,6 +224,26 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
+    /// An object of a repository that is read in place is missing or damaged.
+    #[error("cannot read object {object} of {}", path.display())]
+    Unreadable {
+        /// The repository.
+        path: PathBuf,
+        /// The object's id.
+        object: String,
+        /// What libgit2 said.
+        #[source]
+        cause: Cause,
+    },
+    /// The index of a repository that is read in place cannot be read as one tree.
+    #[error("cannot read the index of {}", path.display())]
+    Index {
+        /// The repository.
+        path: PathBuf,
+        /// What libgit2 said, or which paths are in conflict.
+        #[source]
+        cause: Cause,
+    },
     /// Nothing was fetched yet, so there is no tip to speak of.
     #[error("nothing was fetched yet")]
     NoTip,
@@ -324,6 +344,7 @@ impl GitError {
             Self::BranchMissing { others, .. } if !others.is_empty() => format!("there are: {}", others.join(", ")),
             Self::Empty { .. } => "push a first commit".into(),
             Self::RepositoryCorrupt { .. } => "the next fetch makes a new copy".into(),
+            Self::Unreadable { .. } => "`git fsck` tells more; a partial clone lacks objects until they are fetched".into(),
             Self::Stalled { .. } => "restart the process".into(),
             Self::TooMany { .. } | Self::TotalTooLarge { .. } => "choose a smaller folder as the path".into(),
             Self::UnknownRevision { .. } => "give a branch, a tag, HEAD~2 or at least four digits of an id".into(),
@@ -344,6 +365,7 @@ impl GitError {
             | Self::PathMissing { .. }
             | Self::ObjectTooLarge { .. }
             | Self::Worker { .. }
+            | Self::Index { .. }
             | Self::Watch { .. } => String::new(),
         }
     }

@@ -46,6 +46,19 @@ impl fmt::Debug for SourceConfig {
     }
 }
 
+impl SourceConfig {
+    /// The repository's folder where the address is a local one.
+    ///
+    /// # Errors
+    /// [`GitError::BadUrl`] and its like, for an address that is refused.
+    pub fn local(&self) -> Result<Option<PathBuf>, GitError> {
+        Ok(match Source::parse(self)?.transport {
+            Transport::Local(path) => Some(path),
+            Transport::Http | Transport::Ssh { .. } => None,
+        })
+    }
+}
+
 /// `$PHASELINE_STATE_DIR`, else `$XDG_STATE_HOME/phaseline`, else `$HOME/.local/state/phaseline`.
 ///
 /// # Errors
@@ -107,6 +120,20 @@ impl Source {
         source.branch = config.branch.as_deref().map(branch).transpose()?;
         source.path = path_parts(&config.path)?;
         Ok(source)
+    }
+
+    /// A repository that is read where it lies.
+    pub(crate) fn in_place(dir: &Path, path: &str) -> Result<Self, GitError> {
+        let text = dir.to_string_lossy().into_owned();
+        Ok(Self {
+            transport: Transport::Local(dir.to_owned()),
+            fetch_url: text.clone(),
+            shown: text,
+            user: None,
+            password: None,
+            branch: None,
+            path: path_parts(path)?,
+        })
     }
 
     /// The folder of this source's mirror: a digest of address and branch, and a part that people recognise.

@@ -2,5 +2,5 @@
 
 mod e2e;
 mod help;
-
+mod lint;
 mod streams;
