@@ -116,7 +116,12 @@ impl Source {
     /// # Errors
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
-        Ok(Self::of(Mirror::open(config)?, scope))
+        Ok(Self::on(Mirror::open(config)?, scope))
+    }
+
+    /// The same on a repository that is open already.
+    pub fn on(mirror: Mirror, scope: Scope) -> Self {
+        Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
     }
 
     /// Opens a repository on disk to read it where it lies; `path` is the folder in it that holds the manifests.
@@ -124,11 +129,7 @@ impl Source {
     /// # Errors
     /// See [`Mirror::in_place`].
     pub fn in_place(place: Place<'_>, path: &str, scope: Scope) -> Result<Self, GitError> {
-        Ok(Self::of(Mirror::in_place(place, path)?, scope))
-    }
-
-    fn of(mirror: Mirror, scope: Scope) -> Self {
-        Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
+        Ok(Self::on(Mirror::in_place(place, path)?, scope))
     }
 
     /// The repository itself, for what is asked of commits rather than of manifests.

@@ -181,6 +181,12 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
+    /// The repository has no work tree: it is bare.
+    #[error("{url} has no work tree")]
+    NoWorkTree {
+        /// The repository.
+        url: String,
+    },
     /// A local repository belongs to somebody else.
     #[error("{url} belongs to another user")]
     NotOwner {
@@ -302,6 +308,15 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
+    /// A local repository's settings cannot be read or written.
+    #[error("cannot use the settings of {}", path.display())]
+    Settings {
+        /// The repository.
+        path: PathBuf,
+        /// What libgit2 said.
+        #[source]
+        cause: Cause,
+    },
     /// A local repository cannot be watched for pushes.
     #[error("cannot watch {} for pushes", path.display())]
     Watch {
@@ -338,6 +353,7 @@ impl GitError {
                 )
             }
             Self::Redirected { .. } => "use the address it redirects to".into(),
+            Self::NoWorkTree { .. } => "it is a bare repository: name a commit".into(),
             Self::NotARepository { .. } => "hosts also answer so when a credential is missing".into(),
             Self::NotOwner { .. } => "run as its owner, or add it to safe.directory in ~/.gitconfig".into(),
             Self::Unsupported { .. } => "a repository with SHA-1 ids and files as references is needed".into(),
@@ -366,6 +382,7 @@ impl GitError {
             | Self::ObjectTooLarge { .. }
             | Self::Worker { .. }
             | Self::Index { .. }
+            | Self::Settings { .. }
             | Self::Watch { .. } => String::new(),
         }
     }

@@ -12,6 +12,7 @@ mod error;
 mod fetch;
 mod files;
 mod history;
+mod hooks;
 mod in_place;
 mod known_hosts;
 mod lock;
@@ -22,6 +23,7 @@ mod revision;
 mod source;
 mod transfer;
 mod watch;
+mod work_tree;
 
 pub use changes::{FirstParent, MAX_CHANGES};
 pub use credentials::Credentials;
@@ -31,7 +33,9 @@ pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
 pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
+pub use hooks::{HookedRepository, HooksFolder};
 pub use in_place::Place;
 pub use mirror::Mirror;
-pub use source::{SourceConfig, state_dir};
+pub use source::{SourceConfig, shown_address, state_dir};
 pub use watch::{Waker, Wakes};
+pub use work_tree::{AUTHOR as WORK_TREE_AUTHOR, SUBJECT as WORK_TREE_SUBJECT};

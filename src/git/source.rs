@@ -159,6 +159,11 @@ impl Source {
     }
 }
 
+/// An address as it may be shown: without user name and password.
+pub fn shown_address(address: &str) -> String {
+    clean(&without_userinfo(address), 200)
+}
+
 fn local(path: &Path) -> Result<Source, String> {
     let path = absolute(path).map_err(|error| error.to_string())?;
     let text = path.to_str().ok_or("its path is no UTF-8")?.to_owned();

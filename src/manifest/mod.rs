@@ -26,7 +26,7 @@ mod yaml;
 
 pub use bind::{Bound, BoundWorkload, bind, bind_for};
 pub use level::Checks;
-pub use parse::{Document, MAX_FILE_BYTES, is_plan_file, parse};
+pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents};
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;

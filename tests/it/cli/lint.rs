@@ -56,7 +56,7 @@ fn a_revision_is_compared_with_its_first_parent() {
     let last = repo.commit("move and grow");
     let bad = lint(&repo, &["HEAD~1..HEAD"]);
     assert_eq!(bad.status.code(), Some(0), "the parent named the set twice and was no set: {}", out(&bad));
-    let bad = lint(&repo, &["--rev", &last, "--against", "HEAD~2"]);
+    let bad = lint(&repo, &["--rev", &last, "--base", "HEAD~2"]);
     assert_eq!(bad.status.code(), Some(1));
     let said = out(&bad);
     let place =
@@ -65,7 +65,7 @@ fn a_revision_is_compared_with_its_first_parent() {
     assert!(said.contains("`\"1Gi\"` -> `\"2Gi\"`") && said.contains("--cascade=orphan"), "{said}");
     // From anywhere, also of the bare repository that was pushed to.
     repo.push();
-    let bare = lint_in(repo.folder(), &repo, &["main", "--repo", "origin.git", "--against", &first]);
+    let bare = lint_in(repo.folder(), &repo, &["main", "--repo", "origin.git", "--base", &first]);
     assert_eq!((bare.status.code(), out(&bare)), (Some(1), said));
     assert_clean(&lint(&repo, &[&first]));
 }
@@ -174,9 +174,8 @@ fn a_push_is_checked_before_it_is_let_in() {
     repo.push();
     let hook = repo.origin_path().join("hooks/pre-receive");
     let program = env!("CARGO_BIN_EXE_phaseline");
-    let script = format!(
-        "#!/bin/sh\nwhile read old new ref; do {program} lint --rev $new --against $old 2>&1 || exit 1; done\n"
-    );
+    let script =
+        format!("#!/bin/sh\nwhile read old new ref; do {program} lint --rev $new --base $old 2>&1 || exit 1; done\n");
     fs::write(&hook, script).unwrap();
     fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     repo.commit_file("web.yaml", &SET.replace("storage: 1Gi", "storage: 2Gi"));

@@ -3,4 +3,6 @@
 mod e2e;
 mod help;
 mod lint;
+mod offline;
+
 mod streams;

@@ -35,6 +35,7 @@ mod claims;
 mod commands;
 mod crashes;
 mod drift;
+mod examples;
 mod failures;
 mod killer;
 mod manifest;

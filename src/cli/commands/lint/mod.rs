@@ -10,7 +10,7 @@ use crate::manifest::{self, Bound, Checks};
 use crate::model::Diagnostic;
 
 mod against;
-mod folder;
+pub(crate) mod folder;
 mod report;
 mod subject;
 
@@ -40,7 +40,7 @@ pub(crate) struct LintArgs {
     staged: bool,
     /// Compares with this revision [default: the first parent, or HEAD]
     #[arg(long, value_name = "REV")]
-    against: Option<String>,
+    base: Option<String>,
     /// The version of Kubernetes that would be asked
     #[arg(long, value_name = "VERSION", default_value = "1.36")]
     kubernetes: Kubernetes,

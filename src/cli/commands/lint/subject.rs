@@ -70,7 +70,7 @@ impl Subject {
         match self {
             Self::Commit { mut source, commit, against } => {
                 let contents = source.contents(&commit, args.checks())?;
-                let before = match (&args.against, against) {
+                let before = match (&args.base, against) {
                     (Some(rev), _) => Some(source.mirror().resolve(rev)?),
                     (None, Some(against)) => Some(against),
                     (None, None) => source.mirror().parent(&commit)?,
@@ -79,7 +79,7 @@ impl Subject {
             }
             Self::Staged { mut source } => {
                 let contents = source.staged_contents(args.checks())?;
-                let before = match &args.against {
+                let before = match &args.base {
                     Some(rev) => Some(source.mirror().resolve(rev)?),
                     None => source.mirror().last_good(),
                 };
@@ -131,11 +131,11 @@ fn on_disk(path: &Path, args: &LintArgs, context: &mut Context<'_>) -> Result<Lo
     let mut source = match Source::in_place(Place::Around(around), "", scope) {
         Ok(source) => source,
         // Nothing to compare with: a folder need not be in a repository.
-        Err(GitError::NotARepository { .. }) if args.against.is_none() => {
+        Err(GitError::NotARepository { .. }) if args.base.is_none() => {
             looked.prefix = shown_prefix(path);
             return Ok(looked);
         }
-        Err(error) if args.against.is_some() => return Err(no_repository(&error, "--against")),
+        Err(error) if args.base.is_some() => return Err(no_repository(&error, "--base")),
         Err(error) => {
             context.note(&format!("nothing is compared with HEAD: {}", CliError::from(error).message))?;
             looked.prefix = shown_prefix(path);
@@ -146,7 +146,7 @@ fn on_disk(path: &Path, args: &LintArgs, context: &mut Context<'_>) -> Result<Lo
         looked.prefix = shown_prefix(path);
         return Ok(looked);
     };
-    let before = match &args.against {
+    let before = match &args.base {
         Some(rev) => Some(source.mirror().resolve(rev)?),
         None => source.mirror().last_good(),
     };
@@ -154,7 +154,7 @@ fn on_disk(path: &Path, args: &LintArgs, context: &mut Context<'_>) -> Result<Lo
         let given = if path.is_dir() { String::new() } else { path.to_string_lossy().into_owned() };
         let before = match source.contents(&commit, Checks::Past) {
             Ok(contents) => Before::of(contents, &commit, &inside, &given),
-            Err(error) if args.against.is_none() => {
+            Err(error) if args.base.is_none() => {
                 context.note(&format!("nothing is compared with HEAD: {}", CliError::from(error).message))?;
                 Before::nothing(&commit)
             }
