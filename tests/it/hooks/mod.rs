@@ -1,5 +1,6 @@
 //! The Git hooks: each run by a real `git commit` or `git push`.
 
+mod ci;
 mod commit;
 mod install;
 mod receive;
