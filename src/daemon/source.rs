@@ -118,11 +118,11 @@ impl Source {
     /// # Errors
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
-        Ok(Self::of(Mirror::open(config)?, scope))
+        Ok(Self::on(Mirror::open(config)?, scope))
     }
 
     /// The same on a repository that is open already.
-    pub fn of(mirror: Mirror, scope: Scope) -> Self {
+    pub fn on(mirror: Mirror, scope: Scope) -> Self {
         Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
     }
 

@@ -13,9 +13,9 @@ use crate::model::{CommitInfo, Diagnostic, Phase, Reason};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlanObject {
     /// `phaseline.dev/v1alpha1`.
-    api_version: &'static str,
+    pub(crate) api_version: &'static str,
     /// `Plan`.
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The commit; without an id where it is the work tree.
     pub(crate) commit: Commit,
     /// From where it is known what is in force: `Cluster`, or `Commit` where a commit is taken to be.

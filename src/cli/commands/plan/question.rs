@@ -105,7 +105,7 @@ fn against_cluster(args: &PlanArgs, rev: Option<&str>, global: &GlobalArgs) -> R
                 Some(rev) => mirror.resolve(rev)?,
                 None => tip(&mirror, global)?,
             };
-            let mut source = Source::of(mirror, scope(&session.namespace));
+            let mut source = Source::on(mirror, scope(&session.namespace));
             let view = source.view_at(&commit.0)?;
             (source, view)
         }
@@ -144,7 +144,7 @@ fn between(
         }
         (_, None) => {
             assumptions.push("the branch is deleted: the last good commit stays in force".to_owned());
-            let gone = CommitInfo { subject: "(deleted)".to_owned(), ..CommitInfo::default() };
+            let gone = CommitInfo { subject: "none: the branch is deleted".to_owned(), ..CommitInfo::default() };
             (None, View { commit: gone, ..View::default() })
         }
     };
@@ -163,7 +163,7 @@ fn tip(mirror: &Mirror, global: &GlobalArgs) -> Result<CommitId, GitError> {
 }
 
 fn in_place(global: &GlobalArgs) -> Result<Source, CliError> {
-    Ok(Source::of(local::open(global)?, scope(global.namespace.as_deref().unwrap_or(NAMESPACE))))
+    Ok(Source::on(local::open(global)?, scope(global.namespace.as_deref().unwrap_or(NAMESPACE))))
 }
 
 fn scope(default_namespace: &str) -> Scope {
