@@ -91,7 +91,7 @@ pub async fn execute(cluster: &Cluster, workload: &WorkloadId, action: &Action) 
         }
         Action::Patch { partition, record, uid, generation, old_record, clear_request } => {
             let shown = patch::Shown { uid, generation: *generation, record: old_record };
-            patch::stage(cluster, workload, *partition, record, &shown, *clear_request).await
+            patch::stage(cluster, workload, *partition, record, &shown, clear_request.as_deref()).await
         }
         Action::DeletePod { ordinal, uid, resource_version } => {
             patch::delete_pod(cluster, workload, *ordinal, uid, resource_version).await

@@ -143,6 +143,7 @@ fn live(tip: &Version, record: Record, replicas: u32, name: String) -> LiveSet {
             RecordState::Is(Box::new(record), text)
         },
         request: None,
+        request_text: String::new(),
         owners: vec![FieldOwner {
             manager: FieldOwner::DAEMON.to_owned(),
             apply: true,
