@@ -15,3 +15,4 @@ mod planner;
 mod source;
 mod support;
 mod tidy;
+mod yaml;
