@@ -43,7 +43,9 @@ pub struct Mirror {
     pub(crate) suspect: Cell<bool>,
     /// When a new copy was last made or tried.
     pub(crate) renewed: Option<Instant>,
-    trees: RefCell<TreeCache>,
+    /// Whether it is no copy: somebody's repository, read where it lies.
+    pub(crate) in_place: bool,
+    pub(crate) trees: RefCell<TreeCache>,
 }
 
 impl std::fmt::Debug for Mirror {
@@ -84,6 +86,7 @@ impl Mirror {
             limits: Limits::default(),
             suspect: Cell::new(false),
             renewed: None,
+            in_place: false,
             trees: RefCell::default(),
         };
         mirror.last_good();
@@ -119,7 +122,13 @@ impl Mirror {
     }
 
     /// The tip of the last fetch that succeeded, in this process or an earlier one.
+    ///
+    /// Of a repository that is read in place, the commit of its `HEAD`.
     pub fn last_good(&self) -> Option<CommitId> {
+        if self.in_place {
+            let head = self.repo.find_reference("HEAD").and_then(|head| head.peel_to_commit()).ok()?;
+            return Some(CommitId(head.id().to_string()));
+        }
         let found = self.repo.find_reference(TIP).and_then(|tip| tip.resolve());
         match found {
             Ok(found) => {
@@ -231,6 +240,9 @@ impl Mirror {
     }
 
     pub(crate) fn corrupt(&self, id: Oid, cause: Cause) -> GitError {
+        if self.in_place {
+            return GitError::Unreadable { path: self.dir.clone(), object: id.to_string(), cause };
+        }
         self.suspect.set(true);
         GitError::RepositoryCorrupt { object: id.to_string(), cause }
     }
@@ -256,7 +268,7 @@ impl Mirror {
 
 /// Trees that were read lately, in two generations: what is not asked for while one fills up is dropped.
 #[derive(Default)]
-struct TreeCache {
+pub(crate) struct TreeCache {
     young: HashMap<Oid, Arc<Tree>>,
     old: HashMap<Oid, Arc<Tree>>,
     weight: usize,
