@@ -16,3 +16,4 @@ mod planner;
 mod source;
 mod support;
 mod tidy;
+mod yaml;

@@ -147,7 +147,7 @@ fn between(
         }
         (_, None) => {
             assumptions.push("the branch is deleted: the last good commit stays in force".to_owned());
-            let gone = CommitInfo { subject: "(deleted)".to_owned(), ..CommitInfo::default() };
+            let gone = CommitInfo { subject: "none: the branch is deleted".to_owned(), ..CommitInfo::default() };
             (None, View { commit: gone, ..View::default() })
         }
     };
