@@ -215,7 +215,7 @@ spec:
             (
                 "{app: web}",
                 "{app: db}",
-                "6:34 `spec.selector.matchLabels.app` cannot be changed once the set is there: `\"web\"` -> `\"db\"` (since HEAD)",
+                "6:33 `spec.selector.matchLabels.app` cannot be changed once the set is there: `\"web\"` -> `\"db\"` (since HEAD)",
             ),
         ] {
             assert_eq!(changes(&BEFORE.replace(from, to)), [expected], "{to}");
