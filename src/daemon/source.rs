@@ -16,6 +16,8 @@ use crate::model::{CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Ver
 use crate::revision::digest;
 use crate::revision::history::{BlobId, Numbered, Reading, number};
 
+mod looks;
+
 /// Parsed files kept: two commits' worth of the largest repository.
 const MOST_PARSED: usize = 40_000;
 /// Commits looked at for the last good version of a broken workload.

@@ -9,9 +9,11 @@
 pub mod apply_body;
 pub mod bind;
 pub mod default;
+pub mod fields;
 mod findings;
 pub mod go_json;
 mod hint;
+pub mod leans_on;
 mod level;
 mod parse;
 mod places;

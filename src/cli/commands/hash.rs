@@ -60,6 +60,15 @@ impl KubernetesVersion {
         }
     }
 
+    /// The one whose templates a server writes like, by what it calls itself: `v1.34.2` and later write like 1.36.
+    pub(crate) fn of(git_version: &str) -> Self {
+        let minor = git_version.trim_start_matches("v1.").split(|letter: char| !letter.is_ascii_digit()).next();
+        match minor.and_then(|minor| minor.parse::<u32>().ok()) {
+            Some(minor) if minor <= 33 => Self::V1_33,
+            Some(_) | None => Self::V1_36,
+        }
+    }
+
     /// Its number.
     pub(crate) fn number(self) -> &'static str {
         match self {

@@ -56,7 +56,7 @@ fn a_revision_is_compared_with_its_first_parent() {
     let last = repo.commit("move and grow");
     let bad = lint(&repo, &["HEAD~1..HEAD"]);
     assert_eq!(bad.status.code(), Some(0), "the parent named the set twice and was no set: {}", out(&bad));
-    let bad = lint(&repo, &["--rev", &last, "--base", "HEAD~2"]);
+    let bad = lint(&repo, &["--rev", &last, "--base", "HEAD~3"]);
     assert_eq!(bad.status.code(), Some(1));
     let said = out(&bad);
     let place =

@@ -39,6 +39,7 @@ mod examples;
 mod failures;
 mod killer;
 mod manifest;
+mod newer;
 mod people;
 mod replicas;
 mod rollout;
