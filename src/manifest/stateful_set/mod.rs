@@ -74,7 +74,6 @@ pub fn read(document: &Document, default_namespace: &str) -> SetReading {
 /// The same with the checks of somebody else than a rollout.
 pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) -> SetReading {
     let mut findings = Findings::about(document);
-    let _ = checks;
     let value = &document.value;
     let workload = identify(value, default_namespace, &mut findings);
     let mut manifest = None;
@@ -86,7 +85,7 @@ pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) ->
             format!("write `apiVersion: {API_VERSION}`")
         };
     } else {
-        checks::run(value, &mut findings);
+        checks::run(value, checks, &mut findings);
         manifest = workload.clone().map(|workload| build(document, workload, &mut findings));
     }
     let manifest = manifest.filter(|_| !findings.has_error());
@@ -196,5 +195,7 @@ fn annotation<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 /// The annotations that hold a rollout's state and people's requests: never a manifest's.
 const RESERVED: [&str; 2] = [Record::ANNOTATION, Request::ANNOTATION];
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 pub(in crate::manifest) mod tests;
