@@ -10,6 +10,7 @@ mod error;
 mod fetch;
 mod files;
 mod history;
+mod index;
 mod known_hosts;
 mod lock;
 mod mirror;
@@ -27,7 +28,8 @@ pub use fetch::{Fetched, Limits, Movement};
 pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
-pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
+pub use history::{End, Goal, Histories, MAX_COMMITS};
+pub use index::{Index, Reader};
 pub use mirror::Mirror;
 pub use source::{SourceConfig, state_dir};
 pub use watch::{Waker, Wakes};
