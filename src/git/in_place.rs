@@ -1,8 +1,9 @@
 //! Reads a repository where it lies: for hooks and for people at their work tree. Nothing is copied or written.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryOpenFlags};
 
@@ -55,7 +56,7 @@ impl Mirror {
             dir,
             repo,
             limits: Limits::default(),
-            suspect: Cell::new(false),
+            suspect: Arc::default(),
             renewed: None,
             in_place: true,
             trees: RefCell::default(),
