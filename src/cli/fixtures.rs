@@ -156,6 +156,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
                 RecordState::Is(Box::new(record), text)
             }),
             request: None,
+            request_text: String::new(),
             owners: Vec::new(),
         }),
         stale_seconds: None,

@@ -9,15 +9,21 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::sources::chain;
-use crate::git::{FileEntry, GitError, Goal, Histories, Index, MAX_COMMITS, Mirror, Reader, SourceConfig};
+use crate::git::{
+    FileEntry, GitError, Goal, Histories, Index, Listing, MAX_COMMITS, Mirror, Place, Reader, SourceConfig,
+};
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
-use crate::manifest::{Bound, BoundWorkload, Document, Manifest, apply_body::rest_digest, bind, parse};
+use crate::manifest::{
+    Bound, BoundWorkload, Checks, Document, Manifest, apply_body::rest_digest, bind, bind_for, parse,
+};
 use crate::model::{
     CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, TemplateHash, Version, Wanted, WorkloadId,
 };
 use crate::revision::digest;
 use crate::revision::history::{BlobId, Numbered, number};
 use crate::revision::reading::Reading;
+
+mod looks;
 
 /// Parsed files kept: two commits' worth of the largest repository.
 const MOST_PARSED: usize = 40_000;
@@ -70,6 +76,17 @@ pub struct View {
     pub others: usize,
 }
 
+/// What the files of one commit, or of the index, say by themselves: no history is looked at.
+#[derive(Debug)]
+pub struct Contents {
+    /// Sets and plans.
+    pub bound: Bound,
+    /// What was left out.
+    pub skipped: Vec<Diagnostic>,
+    /// The documents of every file, by its path.
+    pub files: BTreeMap<String, Arc<Parsed>>,
+}
+
 /// One entry of a workload's history, newest last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEntry {
@@ -95,9 +112,11 @@ pub struct Source {
 
 /// One file, parsed.
 #[derive(Debug)]
-struct Parsed {
-    documents: Vec<Document>,
-    diagnostics: Vec<Diagnostic>,
+pub struct Parsed {
+    /// Its objects.
+    pub documents: Vec<Document>,
+    /// What of it could not be read.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Source {
@@ -106,12 +125,58 @@ impl Source {
     /// # Errors
     /// See [`Mirror::open`].
     pub fn open(config: &SourceConfig, scope: Scope) -> Result<Self, GitError> {
-        let mirror = Mirror::open(config)?;
+        Ok(Self::on(Mirror::open(config)?, scope))
+    }
+
+    /// The same on a repository that is open already.
+    pub fn on(mirror: Mirror, scope: Scope) -> Self {
         let version = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PHASELINE_READER"));
         let namespace = scope.default_namespace.clone();
         let reader = Reader { version: version.into(), namespace, read: Reading::of };
         let index = Index::open(&mirror, reader);
-        Ok(Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None })
+        Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None }
+    }
+
+    /// Opens a repository on disk to read it where it lies; `path` is the folder in it that holds the manifests.
+    ///
+    /// # Errors
+    /// See [`Mirror::in_place`].
+    pub fn in_place(place: Place<'_>, path: &str, scope: Scope) -> Result<Self, GitError> {
+        Ok(Self::on(Mirror::in_place(place, path)?, scope))
+    }
+
+    /// The repository itself, for what is asked of commits rather than of manifests.
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    /// What the files of a commit say, with the checks of whoever asks.
+    ///
+    /// # Errors
+    /// Whatever reading the mirror reports.
+    pub fn contents(&mut self, commit: &CommitId, checks: Checks) -> Result<Contents, GitError> {
+        let listing = self.mirror.files(commit)?;
+        self.contents_of(listing, checks)
+    }
+
+    /// What the files that are staged say.
+    ///
+    /// # Errors
+    /// See [`Mirror::staged_files`].
+    pub fn staged_contents(&mut self, checks: Checks) -> Result<Contents, GitError> {
+        let listing = self.mirror.staged_files()?;
+        self.contents_of(listing, checks)
+    }
+
+    fn contents_of(&mut self, listing: Listing, checks: Checks) -> Result<Contents, GitError> {
+        let mut files = BTreeMap::new();
+        for file in listing.files {
+            let parsed = self.parse(&file.path, &file.blob)?;
+            files.insert(file.path, parsed);
+        }
+        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
+        let bound = bind_for(read, &self.scope.default_namespace, checks);
+        Ok(Contents { bound, skipped: listing.skipped, files })
     }
 
     /// The repository's address without credentials.

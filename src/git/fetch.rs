@@ -91,6 +91,12 @@ impl Mirror {
     /// Why there is no newer state: [`GitError::Unreachable`], [`GitError::AuthFailed`], [`GitError::BranchMissing`],
     /// [`GitError::Empty`], and the other variants that name the source; [`GitError::Locked`] where another process is at it.
     pub fn fetch(&mut self) -> Result<Fetched, GitError> {
+        if self.in_place {
+            // There is nothing to fetch: it is the source itself.
+            let tip = self.last_good().ok_or_else(|| GitError::Empty { url: self.source.shown.clone() })?;
+            let (previous, movement) = (Some(tip.clone()), Movement::Same);
+            return Ok(Fetched { branch: "HEAD".into(), tip, previous, movement, renewed: false });
+        }
         let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
         let previous = self.last_good();
         let have = previous.as_ref().and_then(|tip| Oid::from_str(&tip.0).ok());

@@ -56,6 +56,11 @@ impl Mirror {
     pub fn files(&self, commit: &CommitId) -> Result<Listing, GitError> {
         let oid = self.known_commit(commit)?;
         let top = self.raw_commit(oid, |commit| commit.tree)?;
+        self.files_of(commit, top)
+    }
+
+    /// The same of a tree; `commit` is what it is called in messages.
+    pub(crate) fn files_of(&self, commit: &CommitId, top: Oid) -> Result<Listing, GitError> {
         let path = self.path();
         let Some(root) = self.root(top)? else {
             return Err(GitError::PathMissing { commit: commit.clone(), path });

@@ -44,7 +44,9 @@ pub struct Mirror {
     pub(crate) suspect: Arc<AtomicBool>,
     /// When a new copy was last made or tried.
     pub(crate) renewed: Option<Instant>,
-    trees: RefCell<TreeCache>,
+    /// Whether it is no copy: somebody's repository, read where it lies.
+    pub(crate) in_place: bool,
+    pub(crate) trees: RefCell<TreeCache>,
 }
 
 impl std::fmt::Debug for Mirror {
@@ -85,6 +87,7 @@ impl Mirror {
             limits: Limits::default(),
             suspect: Arc::default(),
             renewed: None,
+            in_place: false,
             trees: RefCell::default(),
         };
         mirror.last_good();
@@ -93,17 +96,27 @@ impl Mirror {
 
     /// A second way into the same mirror, for another thread. Damage that one finds, the other one's next fetch mends.
     pub(crate) fn another(&self) -> Result<Self, GitError> {
-        let repo = open_repository(&self.dir).map_err(|error| self.mirror_error(&error))?;
-        Ok(Self {
+        let repo = if self.in_place {
+            let flags = git2::RepositoryOpenFlags::NO_SEARCH;
+            Repository::open_ext(self.repo.path(), flags, std::iter::empty::<&Path>())
+        } else {
+            open_repository(&self.dir)
+        };
+        let another = Self {
             source: self.source.clone(),
             credentials: self.credentials.clone(),
             dir: self.dir.clone(),
-            repo,
+            repo: repo.map_err(|error| self.mirror_error(&error))?,
             limits: self.limits,
             suspect: self.suspect.clone(),
             renewed: self.renewed,
+            in_place: self.in_place,
             trees: RefCell::default(),
-        })
+        };
+        if another.in_place {
+            another.add_objects_of_a_push()?;
+        }
+        Ok(another)
     }
 
     /// The address as it may be shown: without credentials.
@@ -135,7 +148,13 @@ impl Mirror {
     }
 
     /// The tip of the last fetch that succeeded, in this process or an earlier one.
+    ///
+    /// Of a repository that is read in place, the commit of its `HEAD`.
     pub fn last_good(&self) -> Option<CommitId> {
+        if self.in_place {
+            let head = self.repo.find_reference("HEAD").and_then(|head| head.peel_to_commit()).ok()?;
+            return Some(CommitId(head.id().to_string()));
+        }
         let found = self.repo.find_reference(TIP).and_then(|tip| tip.resolve());
         match found {
             Ok(found) => {
@@ -247,6 +266,9 @@ impl Mirror {
     }
 
     pub(crate) fn corrupt(&self, id: Oid, cause: Cause) -> GitError {
+        if self.in_place {
+            return GitError::Unreadable { path: self.dir.clone(), object: id.to_string(), cause };
+        }
         self.suspect.store(true, Ordering::Relaxed);
         GitError::RepositoryCorrupt { object: id.to_string(), cause }
     }
@@ -272,7 +294,7 @@ impl Mirror {
 
 /// Trees that were read lately, in two generations: what is not asked for while one fills up is dropped.
 #[derive(Default)]
-struct TreeCache {
+pub(crate) struct TreeCache {
     young: HashMap<Oid, Arc<Tree>>,
     old: HashMap<Oid, Arc<Tree>>,
     weight: usize,

@@ -9,9 +9,12 @@
 pub mod apply_body;
 pub mod bind;
 pub mod default;
+pub mod fields;
 mod findings;
 pub mod go_json;
 mod hint;
+pub mod leans_on;
+mod level;
 mod parse;
 mod places;
 pub mod plan;
@@ -19,11 +22,13 @@ pub mod quantity;
 pub mod schema;
 mod split;
 pub mod stateful_set;
+pub mod update;
 mod words;
 mod yaml;
 
-pub use bind::{Bound, BoundWorkload, bind};
-pub use parse::{Document, MAX_FILE_BYTES, is_plan_file, parse};
+pub use bind::{Bound, BoundWorkload, bind, bind_for};
+pub use level::Checks;
+pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents};
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;

@@ -11,6 +11,7 @@ mod cli;
 mod controlplane;
 mod e2e;
 mod git;
+mod hooks;
 mod planner;
 mod source;
 mod support;

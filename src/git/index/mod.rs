@@ -31,12 +31,12 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index as it was kept, or an empty one.
+    /// The index as it was kept, or an empty one. Nothing is kept of a repository that is read in place: it is not ours.
     pub fn open(mirror: &Mirror, reader: Reader) -> Self {
-        let line =
-            file::read(&line_path(mirror)).and_then(|bytes| code::line(&bytes, &mirror.path())).unwrap_or_default();
+        let kept = |path: PathBuf| if mirror.in_place { None } else { file::read(&path) };
+        let line = kept(line_path(mirror)).and_then(|bytes| code::line(&bytes, &mirror.path())).unwrap_or_default();
         let mut blobs = Blobs { reader, known: Default::default(), changed: false };
-        if let Some(bytes) = file::read(&blobs_path(mirror)) {
+        if let Some(bytes) = kept(blobs_path(mirror)) {
             blobs.known = code::blobs(&bytes, &blobs.reader).unwrap_or_default();
         }
         Self { line, blobs }
@@ -47,6 +47,9 @@ impl Index {
     /// # Errors
     /// [`GitError::State`] where it cannot be written. Nothing is lost then but the work of doing it again.
     pub fn save(&mut self, mirror: &Mirror) -> Result<(), GitError> {
+        if mirror.in_place {
+            return Ok(());
+        }
         let top = self.line.links.front().map(|link| link.commit.to_string());
         if self.line.changed && top == mirror.last_good().map(|tip| tip.0) {
             file::write(&line_path(mirror), &code::line_bytes(&self.line, &mirror.path()))?;

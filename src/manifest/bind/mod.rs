@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::limit;
+use super::level::Checks;
 use super::parse::Document;
 use super::plan::{self, PlanDocument, PlanReading, plan_digest};
 use super::stateful_set::{self, Manifest, SetReading};
@@ -59,7 +60,15 @@ pub fn bind<'a, I>(files: I, default_namespace: &str) -> Bound
 where
     I: IntoIterator<Item = (&'a str, &'a [Document], &'a [Diagnostic])>,
 {
-    let mut binder = Binder::new(default_namespace);
+    bind_for(files, default_namespace, Checks::Rollout)
+}
+
+/// The same with the checks of somebody else than a rollout.
+pub fn bind_for<'a, I>(files: I, default_namespace: &str, checks: Checks) -> Bound
+where
+    I: IntoIterator<Item = (&'a str, &'a [Document], &'a [Diagnostic])>,
+{
+    let mut binder = Binder::new(default_namespace, checks);
     for (file, documents, findings) in files {
         binder.file(file, documents, findings);
     }
@@ -76,6 +85,7 @@ struct OpenPlan {
 
 struct Binder<'a> {
     default_namespace: &'a str,
+    checks: Checks,
     bound: Bound,
     /// Every document for a workload, with its line and file.
     sets: BTreeMap<WorkloadId, Vec<(String, u32, SetReading)>>,
@@ -87,9 +97,10 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    fn new(default_namespace: &'a str) -> Self {
+    fn new(default_namespace: &'a str, checks: Checks) -> Self {
         Self {
             default_namespace,
+            checks,
             bound: Bound::default(),
             sets: BTreeMap::new(),
             plans: Vec::new(),
@@ -115,7 +126,7 @@ impl<'a> Binder<'a> {
     }
 
     fn set(&mut self, file: &str, document: &Document) {
-        let mut reading = stateful_set::read(document, self.default_namespace);
+        let mut reading = stateful_set::read_for(document, self.default_namespace, self.checks);
         if stateful_set::is_kruise(document) {
             self.bound.others += 1;
             let message = "a StatefulSet of Kruise's is left alone";

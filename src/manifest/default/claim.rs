@@ -8,6 +8,8 @@ use super::schema::{Object, object, objects, quantity_map, text, text_map, texts
 
 /// `PersistentVolumeClaim`.
 pub(super) static PERSISTENT_VOLUME_CLAIM: Object = Object::of(&[
+    text("kind"),
+    text("apiVersion"),
     object("metadata", &OBJECT_META).always(),
     object("spec", &PERSISTENT_VOLUME_CLAIM_SPEC).always(),
     object("status", &PERSISTENT_VOLUME_CLAIM_STATUS).always(),

@@ -90,8 +90,11 @@ pub(super) static CONTAINER_RESTART_RULE: Object =
 pub(super) static CONTAINER_RESTART_RULE_ON_EXIT_CODES: Object = Object::of(&[text("operator"), int32s("values")]);
 
 /// `ResourceRequirements`.
-pub(super) static RESOURCE_REQUIREMENTS: Object =
-    Object::of(&[quantity_map("limits"), quantity_map("requests"), objects("claims", &RESOURCE_CLAIM).since_1_36()]);
+pub(super) static RESOURCE_REQUIREMENTS: Object = Object::of(&[
+    quantity_map("limits"),
+    quantity_map("requests"),
+    objects("claims", &RESOURCE_CLAIM).dropped_at_1_33(),
+]);
 
 /// `ResourceClaim`.
 pub(super) static RESOURCE_CLAIM: Object = Object::of(&[text("name").always(), text("request")]);

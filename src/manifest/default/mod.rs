@@ -13,6 +13,8 @@ use serde_json::Value;
 
 mod claim;
 mod container;
+#[cfg(test)]
+mod fields;
 mod image;
 mod legacy_volume;
 mod meta;

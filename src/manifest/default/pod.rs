@@ -57,9 +57,10 @@ pub(super) static POD_SPEC: Object = Object::of(&[
     object("os", &POD_OS),
     flag("hostUsers").pointer(),
     objects("schedulingGates", &POD_SCHEDULING_GATE),
-    objects("resourceClaims", &POD_RESOURCE_CLAIM).since_1_36(),
-    object("resources", &RESOURCE_REQUIREMENTS).since_1_36(),
+    objects("resourceClaims", &POD_RESOURCE_CLAIM).dropped_at_1_33(),
+    object("resources", &RESOURCE_REQUIREMENTS).dropped_at_1_33(),
     text("hostnameOverride").pointer().since_1_36(),
+    object("schedulingGroup", &POD_SCHEDULING_GROUP).since_1_36().dropped(),
 ])
 .then(after_pod_spec);
 
@@ -108,6 +109,9 @@ pub(super) static POD_RESOURCE_CLAIM: Object = Object::of(&[
     text("resourceClaimName").pointer(),
     text("resourceClaimTemplateName").pointer(),
 ]);
+
+/// `PodSchedulingGroup`.
+pub(super) static POD_SCHEDULING_GROUP: Object = Object::of(&[text("podGroupName").pointer()]);
 
 /// `dropInitContainerAnnotations`: the annotations of before there were init containers go.
 fn after_pod_template(template: &mut Map<String, Value>, _: Level) {

@@ -18,7 +18,7 @@ pub(super) fn object(object: &Object, given: &Value, level: Level) -> Value {
 
 fn fields(object: &Object, given: &Map<String, Value>, level: Level) -> Value {
     let mut out = Map::new();
-    for field in object.fields.iter().filter(|field| field.since <= level) {
+    for field in object.fields.iter().filter(|field| field.is_kept(level)) {
         let value = given.get(field.name).filter(|value| !value.is_null());
         if let Some(value) = read(field, value, level) {
             out.insert(field.name.to_owned(), value);

@@ -34,8 +34,10 @@ pub(super) struct Field {
     pub(super) kind: Kind,
     pub(super) presence: Presence,
     pub(super) default: Fill,
-    /// The first level that keeps the field: before, it is unknown or behind a closed gate.
+    /// The first level that knows the field: before, an apply that has it is refused, and a create drops it.
     pub(super) since: Level,
+    /// The first level that keeps the field; none where it is behind a gate that is closed at every level.
+    pub(super) kept_since: Option<Level>,
 }
 
 /// What a field holds.
@@ -87,8 +89,13 @@ pub(super) enum Fill {
 }
 
 impl Field {
+    /// Whether a server of that level knows the field and keeps it; otherwise it is behind a closed gate.
+    pub(super) fn is_kept(&self, level: Level) -> bool {
+        self.since <= level && self.kept_since.is_some_and(|since| since <= level)
+    }
+
     const fn new(name: &'static str, kind: Kind, presence: Presence) -> Self {
-        Self { name, kind, presence, default: Fill::Nothing, since: Level::V1_33 }
+        Self { name, kind, presence, default: Fill::Nothing, since: Level::V1_33, kept_since: Some(Level::V1_33) }
     }
 
     pub(super) const fn pointer(mut self) -> Self {
@@ -128,6 +135,17 @@ impl Field {
 
     pub(super) const fn since_1_36(mut self) -> Self {
         self.since = Level::V1_36;
+        self
+    }
+
+    pub(super) const fn dropped_at_1_33(mut self) -> Self {
+        self.kept_since = Some(Level::V1_36);
+        self
+    }
+
+    /// Behind a gate that is closed at every level.
+    pub(super) const fn dropped(mut self) -> Self {
+        self.kept_since = None;
         self
     }
 }

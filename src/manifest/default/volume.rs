@@ -13,7 +13,7 @@ use super::legacy_volume::{
     QUOBYTE_VOLUME_SOURCE, RBD_VOLUME_SOURCE, SCALE_IO_VOLUME_SOURCE, STORAGE_OS_VOLUME_SOURCE,
     VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE,
 };
-use super::meta::LOCAL_OBJECT_REFERENCE;
+use super::meta::{LABEL_SELECTOR, LOCAL_OBJECT_REFERENCE};
 use super::schema::{Object, flag, int32, int64, object, objects, quantity, text, text_map, texts};
 
 /// What files of a volume made from API objects may do: 0644.
@@ -104,6 +104,8 @@ pub(super) static VOLUME_PROJECTION: Object = Object::of(&[
     object("downwardAPI", &DOWNWARD_API_PROJECTION),
     object("configMap", &CONFIG_MAP_PROJECTION),
     object("serviceAccountToken", &SERVICE_ACCOUNT_TOKEN_PROJECTION),
+    object("clusterTrustBundle", &CLUSTER_TRUST_BUNDLE_PROJECTION).dropped(),
+    object("podCertificate", &POD_CERTIFICATE_PROJECTION).since_1_36().dropped(),
 ]);
 
 /// `SecretProjection`.
@@ -120,6 +122,26 @@ pub(super) static DOWNWARD_API_PROJECTION: Object = Object::of(&[objects("items"
 /// `ServiceAccountTokenProjection`.
 pub(super) static SERVICE_ACCOUNT_TOKEN_PROJECTION: Object =
     Object::of(&[text("audience"), int64("expirationSeconds").pointer().or_int(3600), text("path").always()]);
+
+/// `ClusterTrustBundleProjection`.
+pub(super) static CLUSTER_TRUST_BUNDLE_PROJECTION: Object = Object::of(&[
+    text("name").pointer(),
+    text("signerName").pointer(),
+    object("labelSelector", &LABEL_SELECTOR),
+    flag("optional").pointer(),
+    text("path").always(),
+]);
+
+/// `PodCertificateProjection`.
+pub(super) static POD_CERTIFICATE_PROJECTION: Object = Object::of(&[
+    text("signerName"),
+    text("keyType"),
+    int32("maxExpirationSeconds").pointer(),
+    text("credentialBundlePath"),
+    text("keyPath"),
+    text("certificateChainPath"),
+    text_map("userAnnotations"),
+]);
 
 /// `PersistentVolumeClaimVolumeSource`.
 pub(super) static PERSISTENT_VOLUME_CLAIM_VOLUME_SOURCE: Object =

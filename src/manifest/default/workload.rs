@@ -6,7 +6,7 @@ use super::Level;
 use super::claim::PERSISTENT_VOLUME_CLAIM;
 use super::meta::LABEL_SELECTOR;
 use super::pod::POD_TEMPLATE_SPEC;
-use super::schema::{Object, int32, object, objects, text};
+use super::schema::{Object, int_or_text, int32, object, objects, text};
 
 /// `StatefulSetSpec`.
 pub(super) static STATEFUL_SET_SPEC: Object = Object::of(&[
@@ -29,7 +29,8 @@ pub(super) static STATEFUL_SET_UPDATE_STRATEGY: Object =
         .then(after_update_strategy);
 
 /// `RollingUpdateStatefulSetStrategy`.
-pub(super) static ROLLING_UPDATE_STATEFUL_SET_STRATEGY: Object = Object::of(&[int32("partition").pointer()]);
+pub(super) static ROLLING_UPDATE_STATEFUL_SET_STRATEGY: Object =
+    Object::of(&[int32("partition").pointer(), int_or_text("maxUnavailable").pointer().dropped()]);
 
 /// `StatefulSetPersistentVolumeClaimRetentionPolicy`.
 pub(super) static STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY: Object =

@@ -315,5 +315,9 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+mod raw;
+
+pub use raw::{RawDocument, read_documents};
+
 #[cfg(test)]
 mod tests;

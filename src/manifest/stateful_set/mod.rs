@@ -5,6 +5,7 @@ mod checks;
 use serde_json::Value;
 
 use super::findings::Findings;
+use super::level::Checks;
 use super::parse::{Document, SET_KIND};
 use super::words::{is_dns_label, show};
 use crate::model::{Diagnostic, Record, Request, WorkloadId};
@@ -67,7 +68,13 @@ pub fn is_kruise(document: &Document) -> bool {
 
 /// Reads a StatefulSet; without a namespace of its own it is in `default_namespace`.
 pub fn read(document: &Document, default_namespace: &str) -> SetReading {
+    read_for(document, default_namespace, Checks::Rollout)
+}
+
+/// The same with the checks of somebody else than a rollout.
+pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) -> SetReading {
     let mut findings = Findings::about(document);
+    let _ = checks;
     let value = &document.value;
     let workload = identify(value, default_namespace, &mut findings);
     let mut manifest = None;

@@ -2,5 +2,7 @@
 
 mod e2e;
 mod help;
+mod lint;
+mod offline;
 
 mod streams;
