@@ -17,3 +17,4 @@ mod planner;
 mod source;
 mod support;
 mod tidy;
+mod yaml;

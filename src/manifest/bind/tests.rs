@@ -123,7 +123,7 @@ fn a_broken_file_blocks_what_is_in_it_and_nothing_else() {
     for blocked in ["one", "two"] {
         assert_eq!(
             problem(&bound, blocked),
-            ["a.yaml:22: did not find expected node content, while parsing a flow node"]
+            ["a.yaml:22: did not find expected node content, but the end of the document, while parsing a flow node"]
         );
     }
     assert_eq!(problem(&bound, "four"), ["c.yaml:23: the set has no name"]);

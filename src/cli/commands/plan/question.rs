@@ -131,6 +131,9 @@ fn between(
     work_tree: bool,
 ) -> Result<Question, CliError> {
     let mut assumptions = Vec::new();
+    // The folder that holds the manifests may be new.
+    let is_missing = |commit: &CommitId| matches!(source.mirror().files(commit), Err(GitError::PathMissing { .. }));
+    let old = old.filter(|commit| !is_missing(commit));
     let (before, view) = match (old, new) {
         (Some(old), Some(new)) => {
             let (before, after) = source.views(&old, &new)?;
@@ -144,7 +147,7 @@ fn between(
         }
         (_, None) => {
             assumptions.push("the branch is deleted: the last good commit stays in force".to_owned());
-            let gone = CommitInfo { subject: "(deleted)".to_owned(), ..CommitInfo::default() };
+            let gone = CommitInfo { subject: "none: the branch is deleted".to_owned(), ..CommitInfo::default() };
             (None, View { commit: gone, ..View::default() })
         }
     };
