@@ -234,7 +234,7 @@ fn what_is_no_kubernetes_object_is_reported_and_not_guessed() {
     const PLAN: &str = "a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`";
     for (file, text, expected) in [
         (
-            "values.yaml",
+            "odd.yaml",
             "a: 1\n",
             format!(
                 "1:0: warning: the document has neither `apiVersion` nor `kind`: it is no Kubernetes object | {OUT}"
