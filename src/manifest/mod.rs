@@ -26,11 +26,9 @@ pub mod update;
 mod words;
 mod yaml;
 
-pub use bind::{Bound, BoundWorkload, bind};
-pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents, read_documents_as};
 pub use bind::{Bound, BoundWorkload, bind, bind_for};
 pub use level::Checks;
-pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents};
+pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents, read_documents_as};
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;
