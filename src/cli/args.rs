@@ -99,6 +99,10 @@ pub(crate) enum Command {
     Release(commands::people::ReleaseArgs),
     Install(commands::install::InstallArgs),
     Lint(commands::lint::LintArgs),
+    Render(commands::render::RenderArgs),
+    Hash(commands::hash::HashArgs),
+    #[command(subcommand)]
+    Hooks(commands::hooks::HooksCommand),
     Completion(commands::completion::CompletionArgs),
     Version(commands::version::VersionArgs),
 }

@@ -18,6 +18,8 @@ mod error;
 #[cfg(test)]
 mod fixtures;
 mod foresee;
+mod inputs;
+mod local;
 mod logging;
 mod output;
 mod repository;

@@ -111,6 +111,38 @@ pub(crate) fn of_record(
     stages
 }
 
+/// Says of each stage which pods it replaces, and how many of them are down at a time at most.
+///
+/// The controller replaces from the highest ordinal down, and waits for each pod before it takes the next: one at a time
+/// under either `podManagementPolicy`, or as many as `maxUnavailable` says where the server knows it.
+pub(crate) fn say_what_is_down(stages: &mut [PlanStage], at_most: u32) {
+    let mut above = None;
+    for stage in stages {
+        let Some([low, high]) = stage.ordinals else { continue };
+        let top = above.map_or(Some(high), |lowest: u32| lowest.checked_sub(1));
+        stage.replaced = top.filter(|top| *top >= low && stage.state != "done").map(|top| [low, top]);
+        let pods = stage.replaced.map_or(0, |[low, top]| top - low + 1);
+        stage.down_at_most = pods.min(at_most.max(1));
+        above = Some(above.map_or(low, |lowest| lowest.min(low)));
+    }
+}
+
+/// The least seconds that stages take, and whether somebody has to promote one of them.
+///
+/// Soak and pause of a stage are counted from the same moment, the last pod's Ready. Within a stage the controller waits
+/// `min_ready` seconds after each pod.
+pub(crate) fn earliest(stages: &[PlanStage], min_ready: u32) -> (u64, bool) {
+    let mut seconds = 0;
+    for stage in stages.iter().filter(|stage| stage.state != "done") {
+        let pods = stage.replaced.map_or(0, |[low, top]| top - low + 1);
+        let rounds = pods.div_ceil(stage.down_at_most.max(1));
+        let soak = u64::from(stage.ready_seconds).max(u64::from(stage.pause_seconds.unwrap_or_default()));
+        seconds += u64::from(rounds.saturating_sub(1)) * u64::from(min_ready) + soak;
+    }
+    let promoted = stages.iter().any(|stage| stage.state != "done" && stage.pause == "untilPromoted");
+    (seconds, promoted)
+}
+
 /// Every pod at once, no pause.
 fn first_to_last(replicas: u32, start: u32, ready_seconds: u32) -> PlanStage {
     PlanStage {
@@ -119,6 +151,8 @@ fn first_to_last(replicas: u32, start: u32, ready_seconds: u32) -> PlanStage {
         count: replicas,
         partition: 0,
         ordinals: ordinals(start, replicas, 0),
+        replaced: None,
+        down_at_most: 0,
         ready_seconds,
         pause: "none",
         pause_seconds: None,
@@ -138,6 +172,8 @@ fn one(number: u32, group: &Resolved, replicas: u32, start: u32, min_ready: u32,
         count: group.count,
         partition: group.partition.0,
         ordinals: ordinals(start, replicas, group.partition.0),
+        replaced: None,
+        down_at_most: 0,
         ready_seconds: group.soak.max(min_ready),
         pause,
         pause_seconds,
@@ -176,6 +212,22 @@ mod tests {
             .collect();
         assert_eq!(table, [(1, 1, 5, Some([15, 15]), 5), (2, 3, 3, Some([13, 15]), 60), (3, 6, 0, Some([10, 15]), 5)]);
         assert_eq!(of_plan(&plan(), 0, 0, 0)[0].ordinals, None);
+    }
+
+    #[test]
+    fn what_is_down_and_how_long_it_takes_is_told() {
+        let mut stages = of_plan(&plan(), 6, 10, 5);
+        say_what_is_down(&mut stages, 1);
+        let down: Vec<_> = stages.iter().map(|stage| (stage.replaced, stage.down_at_most)).collect();
+        assert_eq!(down, [(Some([15, 15]), 1), (Some([13, 14]), 1), (Some([10, 12]), 1)]);
+        // canary 5 s; third: 5 s after its first pod, then the longer one of 60 s and 600 s; rest: twice 5 s, then 5 s.
+        assert_eq!(earliest(&stages, 5), (5 + 5 + 600 + 10 + 5, true));
+        say_what_is_down(&mut stages, 2);
+        assert_eq!(stages.iter().map(|stage| stage.down_at_most).collect::<Vec<_>>(), [1, 2, 2]);
+        stages[0].state = "done";
+        say_what_is_down(&mut stages, 1);
+        assert_eq!((stages[0].replaced, stages[1].replaced), (None, Some([13, 14])));
+        assert_eq!(earliest(&stages[1..2], 0), (600, false));
     }
 
     #[test]

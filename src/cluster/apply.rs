@@ -15,13 +15,22 @@ mod patch;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use manifest::dry_run;
+pub(crate) use manifest::{dry_run, trial};
 
 /// The record, as a JSON pointer.
 pub(crate) const RECORD_PATH: &str = "/metadata/annotations/phaseline.dev~1rollout";
 
 /// A person's request, as a JSON pointer.
 pub(crate) const REQUEST_PATH: &str = "/metadata/annotations/phaseline.dev~1request";
+
+/// A field that the server finds fault with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldFault {
+    /// The field as the server names it: `spec.template.spec.containers[0].image`.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+}
 
 /// What came of an action.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +91,7 @@ pub async fn execute(cluster: &Cluster, workload: &WorkloadId, action: &Action) 
         }
         Action::Patch { partition, record, uid, generation, old_record, clear_request } => {
             let shown = patch::Shown { uid, generation: *generation, record: old_record };
-            patch::stage(cluster, workload, *partition, record, &shown, *clear_request).await
+            patch::stage(cluster, workload, *partition, record, &shown, clear_request.as_deref()).await
         }
         Action::DeletePod { ordinal, uid, resource_version } => {
             patch::delete_pod(cluster, workload, *ordinal, uid, resource_version).await
@@ -212,6 +221,35 @@ fn judge_problem(call: &Call, problem: Problem) -> Verdict {
         // A 500 may come from etcd, a 502, 503 or 504 from something in between: it may be stored all the same.
         _ => Verdict::Unknown { message, retry_after },
     }
+}
+
+/// The fields in a refusal: its causes, or those that the typed stage of an apply names in its message.
+fn field_faults(problem: &Problem) -> Vec<FieldFault> {
+    let causes = problem.details.causes.iter().filter(|cause| !cause.field.is_empty());
+    let faults: Vec<FieldFault> =
+        causes.map(|cause| FieldFault { field: cause.field.clone(), message: cause.message.clone() }).collect();
+    match problem.message.split_once("failed to create typed patch object") {
+        Some((_, words)) if faults.is_empty() => typed_faults(words),
+        Some(_) | None => faults,
+    }
+}
+
+/// `(ns/web; apps/v1, Kind=StatefulSet): .spec.a: text`, or `errors:` and a line for each.
+fn typed_faults(words: &str) -> Vec<FieldFault> {
+    let mut faults: Vec<FieldFault> = Vec::new();
+    for word in words.split_whitespace() {
+        match word.strip_prefix('.').and_then(|word| word.strip_suffix(':')) {
+            Some(field) => faults.push(FieldFault { field: field.to_owned(), message: String::new() }),
+            None => {
+                let Some(fault) = faults.last_mut() else { continue };
+                if !fault.message.is_empty() {
+                    fault.message.push(' ');
+                }
+                fault.message.push_str(word);
+            }
+        }
+    }
+    faults
 }
 
 /// A conflict about who owns a field, and not about the version.

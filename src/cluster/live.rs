@@ -185,7 +185,7 @@ async fn a_rollout_from_creation_to_the_end() {
         uid: shown.uid.clone(),
         generation: shown.generation,
         old_record: written(shown).1.to_owned(),
-        clear_request: false,
+        clear_request: None,
     };
     let patched = done(execute(&cluster, &id, &stage(1, &started)).await);
     assert_eq!((patched.generation, written(&patched).0.generation, patched.partition), (3, 3, Some(Partition(1))));

@@ -8,13 +8,14 @@
 
 pub mod apply;
 pub mod connect;
+pub mod exists;
 pub mod read;
 pub mod send;
 pub mod store;
 pub mod watch;
 mod wire;
 
-pub use apply::{Outcome, execute};
+pub use apply::{FieldFault, Outcome, execute};
 pub use connect::{Cluster, ConnectError, ConnectOptions};
 pub use send::RequestError;
 pub use store::Store;

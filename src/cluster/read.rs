@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::apply::{self, Outcome};
+use super::apply::{self, FieldFault, Outcome};
 use super::connect::{Cause, Cluster};
 use super::send::{Call, PatchKind, RequestError, fetch};
 use super::watch::{POD_LABEL, list as list_pages};
@@ -119,6 +119,19 @@ pub async fn dry_run_apply(
     force: bool,
 ) -> Result<(Box<LiveSet>, Value), Outcome> {
     apply::dry_run(cluster, workload, manifest, force).await
+}
+
+/// The same as [`dry_run_apply`], with the fields that the server finds fault with, where it refuses.
+///
+/// # Errors
+/// The outcome of the apply where it is not good, and the faults.
+pub async fn try_apply(
+    cluster: &Cluster,
+    workload: &WorkloadId,
+    manifest: &Value,
+    force: bool,
+) -> Result<Value, (Outcome, Vec<FieldFault>)> {
+    apply::trial(cluster, workload, manifest, force).await
 }
 
 /// Writes a person's request on a set, for the daemon to find. Conditional on the set and, where it can be told, on

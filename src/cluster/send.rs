@@ -34,6 +34,8 @@ pub(crate) struct Call {
     /// The method, and the body with its type.
     method: Method,
     content: Option<(&'static str, Vec<u8>)>,
+    /// What kind of answer is asked for.
+    accept: &'static str,
     /// Its deadline.
     pub(crate) timeout: Duration,
 }
@@ -48,6 +50,7 @@ impl Call {
             query: String::new(),
             method: Method::GET,
             content: None,
+            accept: "application/json",
             timeout: REQUEST_TIMEOUT,
         }
     }
@@ -55,6 +58,12 @@ impl Call {
     /// Reads one object.
     pub(crate) fn get(resource: &'static str, namespace: &str, name: &str) -> Self {
         Self::new("get", resource, namespace, name)
+    }
+
+    /// Reads the metadata of one object: its content is neither sent nor held.
+    pub(crate) fn get_metadata(resource: &'static str, namespace: &str, name: &str) -> Self {
+        let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        Self { accept, ..Self::new("get", resource, namespace, name) }
     }
 
     /// Reads one StatefulSet.
@@ -113,7 +122,8 @@ impl Call {
     fn uri(&self) -> String {
         let group = match self.resource {
             "version" => return "/version".into(),
-            "pods" => "/api/v1",
+            "pods" | "configmaps" | "secrets" => "/api/v1",
+            "poddisruptionbudgets" => "/apis/policy/v1",
             _ => "/apis/apps/v1",
         };
         let mut uri = group.to_owned();
@@ -128,8 +138,7 @@ impl Call {
 
     /// The request itself.
     pub(crate) fn request(&self) -> Result<Request<Body>, RequestError> {
-        let mut request =
-            Request::builder().method(self.method.clone()).uri(self.uri()).header(ACCEPT, "application/json");
+        let mut request = Request::builder().method(self.method.clone()).uri(self.uri()).header(ACCEPT, self.accept);
         if let Some((kind, _)) = &self.content {
             request = request.header(CONTENT_TYPE, *kind);
         }
@@ -459,6 +468,8 @@ mod tests {
             (Call::list("pods", "").query("limit", "500"), "/api/v1/pods?limit=500"),
             (Call::get("pods", "a/b", "x y"), "/api/v1/namespaces/a%2Fb/pods/x%20y"),
             (Call::get("version", "", ""), "/version"),
+            (Call::get_metadata("secrets", "prod", "db"), "/api/v1/namespaces/prod/secrets/db"),
+            (Call::list("poddisruptionbudgets", "prod"), "/apis/policy/v1/namespaces/prod/poddisruptionbudgets"),
         ] {
             assert_eq!(call.uri(), uri);
         }

@@ -11,4 +11,4 @@ mod sources;
 mod worker;
 
 pub use controller::{Ended, RunOptions, run};
-pub use source::{HistoryEntry, Scope, Source, View, Wish};
+pub use source::{Contents, HistoryEntry, Parsed, Scope, Source, View, Wish};

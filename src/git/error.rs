@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::model::CommitId;
+use crate::model::{CommitId, WorkloadId};
 
 /// Longest cause that is kept, in characters: a server may send a page of HTML instead of a reason.
 const CAUSE_LIMIT: usize = 500;
@@ -181,6 +181,12 @@ pub enum GitError {
         #[source]
         cause: Cause,
     },
+    /// The repository has no work tree: it is bare.
+    #[error("{url} has no work tree")]
+    NoWorkTree {
+        /// The repository.
+        url: String,
+    },
     /// A local repository belongs to somebody else.
     #[error("{url} belongs to another user")]
     NotOwner {
@@ -221,6 +227,26 @@ pub enum GitError {
         /// The object's id, or what else was looked for.
         object: String,
         /// What libgit2 said.
+        #[source]
+        cause: Cause,
+    },
+    /// An object of a repository that is read in place is missing or damaged.
+    #[error("cannot read object {object} of {}", path.display())]
+    Unreadable {
+        /// The repository.
+        path: PathBuf,
+        /// The object's id.
+        object: String,
+        /// What libgit2 said.
+        #[source]
+        cause: Cause,
+    },
+    /// The index of a repository that is read in place cannot be read as one tree.
+    #[error("cannot read the index of {}", path.display())]
+    Index {
+        /// The repository.
+        path: PathBuf,
+        /// What libgit2 said, or which paths are in conflict.
         #[source]
         cause: Cause,
     },
@@ -275,10 +301,25 @@ pub enum GitError {
         /// The digits as given.
         rev: String,
     },
-    /// The thread that fetches could not be started, or broke.
-    #[error("the fetch broke off")]
+    /// A manifest of the history says another thing each time it is read.
+    #[error("the history of {workload} cannot be put together: a manifest of it is never what it was")]
+    Unsteady {
+        /// Whose history.
+        workload: WorkloadId,
+    },
+    /// A thread could not be started, or broke.
+    #[error("a thread that reads the repository broke off")]
     Worker {
         /// What is known of it.
+        #[source]
+        cause: Cause,
+    },
+    /// A local repository's settings cannot be read or written.
+    #[error("cannot use the settings of {}", path.display())]
+    Settings {
+        /// The repository.
+        path: PathBuf,
+        /// What libgit2 said.
         #[source]
         cause: Cause,
     },
@@ -318,12 +359,14 @@ impl GitError {
                 )
             }
             Self::Redirected { .. } => "use the address it redirects to".into(),
+            Self::NoWorkTree { .. } => "it is a bare repository: name a commit".into(),
             Self::NotARepository { .. } => "hosts also answer so when a credential is missing".into(),
             Self::NotOwner { .. } => "run as its owner, or add it to safe.directory in ~/.gitconfig".into(),
             Self::Unsupported { .. } => "a repository with SHA-1 ids and files as references is needed".into(),
             Self::BranchMissing { others, .. } if !others.is_empty() => format!("there are: {}", others.join(", ")),
             Self::Empty { .. } => "push a first commit".into(),
             Self::RepositoryCorrupt { .. } => "the next fetch makes a new copy".into(),
+            Self::Unreadable { .. } => "`git fsck` tells more; a partial clone lacks objects until they are fetched".into(),
             Self::Stalled { .. } => "restart the process".into(),
             Self::TooMany { .. } | Self::TotalTooLarge { .. } => "choose a smaller folder as the path".into(),
             Self::UnknownRevision { .. } => "give a branch, a tag, HEAD~2 or at least four digits of an id".into(),
@@ -343,7 +386,10 @@ impl GitError {
             | Self::NoTip
             | Self::PathMissing { .. }
             | Self::ObjectTooLarge { .. }
+            | Self::Unsteady { .. }
             | Self::Worker { .. }
+            | Self::Index { .. }
+            | Self::Settings { .. }
             | Self::Watch { .. } => String::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use git2::{ErrorClass, ErrorCode, ObjectType, Oid, Repository, RepositoryOpenFlags};
@@ -90,10 +91,16 @@ impl Mirror {
     /// Why there is no newer state: [`GitError::Unreachable`], [`GitError::AuthFailed`], [`GitError::BranchMissing`],
     /// [`GitError::Empty`], and the other variants that name the source; [`GitError::Locked`] where another process is at it.
     pub fn fetch(&mut self) -> Result<Fetched, GitError> {
+        if self.in_place {
+            // There is nothing to fetch: it is the source itself.
+            let tip = self.last_good().ok_or_else(|| GitError::Empty { url: self.source.shown.clone() })?;
+            let (previous, movement) = (Some(tip.clone()), Movement::Same);
+            return Ok(Fetched { branch: "HEAD".into(), tip, previous, movement, renewed: false });
+        }
         let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
         let previous = self.last_good();
         let have = previous.as_ref().and_then(|tip| Oid::from_str(&tip.0).ok());
-        let mut renewed = self.suspect.get();
+        let mut renewed = self.suspect.load(Ordering::Relaxed);
         let downloaded = if renewed { self.renew()? } else { self.update(have, &mut renewed)? };
         let movement = match have {
             None => Movement::First,
@@ -190,7 +197,7 @@ impl Mirror {
             ) => Ok(()),
             // The commit itself did not arrive.
             Err(GitError::UnknownRevision { rev }) => {
-                self.suspect.set(true);
+                self.suspect.store(true, Ordering::Relaxed);
                 let cause = super::error::Cause::new("the commit did not arrive");
                 Err(GitError::RepositoryCorrupt { object: rev, cause })
             }

@@ -1,5 +1,7 @@
 //! The Git side: a bare mirror of one branch, its trees and history by object id, and wakes when it may have moved.
 //!
+//! A repository on disk can be read in place as well ([`Place`]): its commits, and what is staged.
+//!
 //! There is never a work tree: trees are walked and blobs are read by id, so no path of a repository touches the file system,
 //! no hook and no filter runs, and links lead nowhere. Everything here is blocking but [`Wakes`]; the daemon calls it on
 //! a thread for blocking work ([`Mirror`] is `Send`).
@@ -10,6 +12,9 @@ mod error;
 mod fetch;
 mod files;
 mod history;
+mod hooks;
+mod in_place;
+mod index;
 mod known_hosts;
 mod lock;
 mod mirror;
@@ -19,6 +24,7 @@ mod revision;
 mod source;
 mod transfer;
 mod watch;
+mod work_tree;
 
 pub use changes::{FirstParent, MAX_CHANGES};
 pub use credentials::Credentials;
@@ -27,7 +33,11 @@ pub use fetch::{Fetched, Limits, Movement};
 pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
-pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
+pub use history::{End, Goal, Histories, MAX_COMMITS};
+pub use hooks::{HookedRepository, HooksFolder};
+pub use in_place::Place;
+pub use index::{Index, Reader};
 pub use mirror::Mirror;
-pub use source::{SourceConfig, state_dir};
+pub use source::{SourceConfig, shown_address, state_dir};
 pub use watch::{Waker, Wakes};
+pub use work_tree::{AUTHOR as WORK_TREE_AUTHOR, SUBJECT as WORK_TREE_SUBJECT};

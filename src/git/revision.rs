@@ -21,7 +21,8 @@ pub(crate) fn resolve(mirror: &Mirror, rev: &str) -> Result<CommitId, GitError> 
     }
     let split = rev.find(['~', '^']).unwrap_or(rev.len());
     let (name, steps) = rev.split_at(split);
-    let mut at = named(mirror, name)?.ok_or_else(unknown)?;
+    let found = if mirror.in_place { named_in_place(mirror, name)? } else { named(mirror, name)? };
+    let mut at = found.ok_or_else(unknown)?;
     let mut rest = steps;
     while let Some(sign) = rest.chars().next() {
         let digits = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |end| end + 1);
@@ -57,6 +58,26 @@ fn named(mirror: &Mirror, name: &str) -> Result<Option<Oid>, GitError> {
     ] {
         if git2::Reference::is_valid_name(&candidate)
             && candidate.starts_with("refs/")
+            && let Ok(found) = mirror.repo.find_reference(&candidate).and_then(|found| found.peel_to_commit())
+        {
+            return Ok(Some(found.id()));
+        }
+    }
+    by_digits(mirror, name)
+}
+
+/// As Git itself looks a name up (gitrevisions(7)); `@` is `HEAD`.
+fn named_in_place(mirror: &Mirror, name: &str) -> Result<Option<Oid>, GitError> {
+    let name = if matches!(name, "" | "@") { "HEAD" } else { name };
+    for candidate in [
+        name.to_owned(),
+        format!("refs/{name}"),
+        format!("refs/tags/{name}"),
+        format!("refs/heads/{name}"),
+        format!("refs/remotes/{name}"),
+        format!("refs/remotes/{name}/HEAD"),
+    ] {
+        if git2::Reference::is_valid_name(&candidate)
             && let Ok(found) = mirror.repo.find_reference(&candidate).and_then(|found| found.peel_to_commit())
         {
             return Ok(Some(found.id()));

@@ -46,6 +46,19 @@ impl fmt::Debug for SourceConfig {
     }
 }
 
+impl SourceConfig {
+    /// The repository's folder where the address is a local one.
+    ///
+    /// # Errors
+    /// [`GitError::BadUrl`] and its like, for an address that is refused.
+    pub fn local(&self) -> Result<Option<PathBuf>, GitError> {
+        Ok(match Source::parse(self)?.transport {
+            Transport::Local(path) => Some(path),
+            Transport::Http | Transport::Ssh { .. } => None,
+        })
+    }
+}
+
 /// `$PHASELINE_STATE_DIR`, else `$XDG_STATE_HOME/phaseline`, else `$HOME/.local/state/phaseline`.
 ///
 /// # Errors
@@ -109,6 +122,20 @@ impl Source {
         Ok(source)
     }
 
+    /// A repository that is read where it lies.
+    pub(crate) fn in_place(dir: &Path, path: &str) -> Result<Self, GitError> {
+        let text = dir.to_string_lossy().into_owned();
+        Ok(Self {
+            transport: Transport::Local(dir.to_owned()),
+            fetch_url: text.clone(),
+            shown: text,
+            user: None,
+            password: None,
+            branch: None,
+            path: path_parts(path)?,
+        })
+    }
+
     /// The folder of this source's mirror: a digest of address and branch, and a part that people recognise.
     ///
     /// One folder holds one branch, so that two daemons on two branches never undo each other's last good state.
@@ -130,6 +157,11 @@ impl Source {
             .collect();
         format!("{name}-{}", if tail.is_empty() { "repository" } else { &tail })
     }
+}
+
+/// An address as it may be shown: without user name and password.
+pub fn shown_address(address: &str) -> String {
+    clean(&without_userinfo(address), 200)
 }
 
 fn local(path: &Path) -> Result<Source, String> {

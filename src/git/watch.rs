@@ -22,6 +22,10 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// How far an interval is stretched or shortened at random, in parts of one: many daemons shall not ask at once.
 const JITTER: f64 = 0.1;
 
+/// A file in the repository's folder that `hooks/post-receive` writes when a push is in: a wake where references are kept
+/// in a way that is not watched.
+const WAKE: &str = "phaseline-wake";
+
 /// Wakes one follower; made by [`Wakes::waker`], for webhooks and people's requests.
 #[derive(Debug, Clone)]
 pub struct Waker(Arc<Notify>);
@@ -190,6 +194,7 @@ impl Concerns {
         let inside = path.strip_prefix(&self.common).unwrap_or(own);
         own == Path::new("HEAD")
             || inside == Path::new("packed-refs")
+            || inside == Path::new(WAKE)
             || inside.starts_with("refs")
             || own == Path::new("")
             || inside == Path::new("")

@@ -13,6 +13,18 @@ pub fn to_string(value: &Value) -> String {
     out
 }
 
+/// The same with every integer kept as it is: a value as kubectl holds and prints it, one line.
+pub fn exact(value: &Value) -> String {
+    let mut out = String::new();
+    write_with(&mut out, value, exact_number);
+    out
+}
+
+/// A number as kubectl prints it: an integer digit by digit, a float as Go prints it.
+fn exact_number(value: &Number) -> String {
+    if value.is_i64() || value.is_u64() { value.to_string() } else { number(value) }
+}
+
 /// A number as Go prints it once it has been a float64: no exponent from 1e-6 up to 1e21.
 pub fn number(number: &Number) -> String {
     /// Up to here, 2^53, every whole number is a float64 of its own.
@@ -30,10 +42,14 @@ pub fn number(number: &Number) -> String {
 }
 
 pub(crate) fn write_value(out: &mut String, value: &Value) {
+    write_with(out, value, number);
+}
+
+fn write_with(out: &mut String, value: &Value, print: fn(&Number) -> String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(value) => out.push_str(&number(value)),
+        Value::Number(value) => out.push_str(&print(value)),
         Value::String(text) => write_text(out, text),
         Value::Array(items) => {
             out.push('[');
@@ -41,7 +57,7 @@ pub(crate) fn write_value(out: &mut String, value: &Value) {
                 if index > 0 {
                     out.push(',');
                 }
-                write_value(out, item);
+                write_with(out, item, print);
             }
             out.push(']');
         }
@@ -53,7 +69,7 @@ pub(crate) fn write_value(out: &mut String, value: &Value) {
                 }
                 write_text(out, key);
                 out.push(':');
-                write_value(out, value);
+                write_with(out, value, print);
             }
             out.push('}');
         }
@@ -85,7 +101,7 @@ fn write_text(out: &mut String, text: &str) {
 mod tests {
     use serde_json::json;
 
-    use super::to_string;
+    use super::{exact, to_string};
 
     #[test]
     fn numbers_pass_through_a_float64() {
@@ -107,6 +123,13 @@ mod tests {
         let expected = "[0,-1,9007199254740992,9223372036854776000,18446744073709552000,\
                         1,1.5,100000000000000000000,1e+21,0.000001,1e-7,-0,1.23456789e+28]";
         assert_eq!(to_string(&value), expected);
+    }
+
+    #[test]
+    fn integers_can_be_kept() {
+        let value = json!([9007199254740993_i64, -9223372036854775808_i64, 18446744073709551615_u64, 1.5, 1e21, "<"]);
+        let expected = "[9007199254740993,-9223372036854775808,18446744073709551615,1.5,1e+21,\"\\u003c\"]";
+        assert_eq!(exact(&value), expected);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Mirrors `k8s.io/apimachinery/pkg/api/resource/quantity.go`: short numbers take a fast path, on which a spelling that
 //! looks canonical enough is kept verbatim; everything else is printed from its value.
 
+use std::cmp::Ordering;
+
 /// Whether a quantity is rounded up to thousandths before it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
@@ -29,6 +31,97 @@ pub fn canonical(text: &str, rounding: Rounding) -> Option<String> {
         Suffix::Decimal(_) | Suffix::Exponent(_) => print_decimal(amount, suffix, rounding),
     })
 }
+
+/// The order of two quantities by what they amount to; none where one of them is no quantity.
+pub fn compare(left: &str, right: &str) -> Option<Ordering> {
+    Some(Number::parse(left)?.cmp(&Number::parse(right)?))
+}
+
+/// What a quantity amounts to.
+#[derive(Debug, Clone)]
+pub struct Number(Amount);
+
+impl Number {
+    /// Reads a quantity; none where the text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let spelling = Spelling::scan(text)?;
+        let mut amount = spelling.amount(Suffix::parse(spelling.suffix)?)?;
+        while amount.digits.last() == Some(&0) {
+            amount.digits.pop();
+            amount.exponent += 1;
+        }
+        if amount.digits.is_empty() {
+            (amount.exponent, amount.negative) = (0, false);
+        }
+        Some(Self(amount))
+    }
+
+    /// The same rounded up to thousandths, as the values of resource lists are.
+    #[must_use]
+    pub fn in_thousandths(mut self) -> Self {
+        self.0.round_up(MILLI);
+        while self.0.digits.last() == Some(&0) {
+            self.0.digits.pop();
+            self.0.exponent += 1;
+        }
+        self
+    }
+
+    /// Whether it is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.0.negative
+    }
+
+    /// Whether it is zero.
+    pub fn is_zero(&self) -> bool {
+        self.0.digits.is_empty()
+    }
+
+    /// Whether it is a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.0.exponent >= 0 || self.is_zero()
+    }
+
+    /// The place of the first digit: how many digits stand before the point, negative for small fractions.
+    fn magnitude(&self) -> i64 {
+        i64::try_from(self.0.digits.len()).unwrap_or(i64::MAX).saturating_add(self.0.exponent)
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let sign = |number: &Self| match (number.is_zero(), number.0.negative) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        };
+        let size = || self.magnitude().cmp(&other.magnitude()).then_with(|| self.0.digits.cmp(&other.0.digits));
+        match sign(self).cmp(&sign(other)) {
+            Ordering::Equal if sign(self) == 0 => Ordering::Equal,
+            Ordering::Equal if self.0.negative => size().reverse(),
+            Ordering::Equal => size(),
+            unequal => unequal,
+        }
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Number {}
 
 /// The parts of a quantity as they are written.
 struct Spelling<'a> {
@@ -166,6 +259,7 @@ const DECIMAL: [(&str, i32); 10] =
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 /// `digits * 10^exponent`; no leading zeros, and no digits at all for zero.
+#[derive(Debug, Clone)]
 struct Amount {
     negative: bool,
     digits: Vec<u8>,
@@ -295,7 +389,37 @@ fn print_binary(mut amount: Amount, rounding: Rounding) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rounding, canonical};
+    use super::{Number, Rounding, canonical, compare};
+
+    #[test]
+    fn quantities_are_compared_by_what_they_amount_to() {
+        for (left, order, right) in [
+            ("1", '=', "1000m"),
+            ("1Gi", '=', "1024Mi"),
+            ("1Gi", '>', "1G"),
+            ("0", '=', "-0"),
+            ("100m", '<', "1"),
+            ("2", '>', "1500m"),
+            ("-1", '<', "0"),
+            ("-2", '<', "-1"),
+            ("1e3", '=', "1k"),
+            ("10", '>', "9"),
+            ("999999", '<', "1M"),
+            ("0.5", '=', "500m"),
+            ("1.5Gi", '=', "1536Mi"),
+            ("1n", '>', "0"),
+        ] {
+            let found = match compare(left, right).unwrap() {
+                std::cmp::Ordering::Less => '<',
+                std::cmp::Ordering::Equal => '=',
+                std::cmp::Ordering::Greater => '>',
+            };
+            assert_eq!(found, order, "{left} {right}");
+        }
+        assert_eq!(compare("1", "one"), None);
+        assert!(Number::parse("1000m").unwrap().is_whole() && !Number::parse("1500m").unwrap().is_whole());
+        assert!(Number::parse("1n").unwrap().in_thousandths() == Number::parse("1m").unwrap());
+    }
 
     #[test]
     fn spellings_that_look_canonical_are_kept() {

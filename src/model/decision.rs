@@ -219,8 +219,9 @@ pub enum Action {
         generation: i64,
         /// The annotation's text to test.
         old_record: String,
-        /// The request's text is taken off in the same write.
-        clear_request: bool,
+        /// The text of the request that is answered, tested and taken off in the same write: a newer one that was
+        /// written meanwhile is looked at first.
+        clear_request: Option<String>,
     },
     /// A broken pod deleted, with uid and resourceVersion as preconditions.
     DeletePod {

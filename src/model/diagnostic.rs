@@ -30,6 +30,12 @@ pub struct Diagnostic {
     /// What to do about it; empty where the message says it all.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub hint: String,
+    /// The field as the server names it (`spec.template.spec.containers[0].image`); empty where none is meant.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub path: String,
+    /// What kind of finding it is, in a few words that stay the same: `unknown-field`; empty for the rest.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub code: String,
 }
 
 impl Diagnostic {
@@ -42,6 +48,8 @@ impl Diagnostic {
             severity: Severity::Error,
             message: message.into(),
             hint: String::new(),
+            path: String::new(),
+            code: String::new(),
         }
     }
 
@@ -60,6 +68,12 @@ impl Diagnostic {
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
+    }
+
+    /// The same with its kind.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Self {
+        Self { code: code.into(), ..self }
     }
 
     /// Whether the document cannot be used.

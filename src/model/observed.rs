@@ -156,6 +156,8 @@ pub struct LiveSet {
     pub record: RecordState,
     /// A person's request; none where there is none, `Err` where it cannot be read.
     pub request: Option<Result<Request, String>>,
+    /// The request as it is written, which a write that takes it off tests; empty without one.
+    pub request_text: String,
     /// Who owns what.
     pub owners: Vec<FieldOwner>,
 }

@@ -51,7 +51,7 @@ impl Case<'_> {
     fn write(&self, mut record: Record, partition: Option<Partition>) -> Action {
         record.epoch = self.record.epoch.saturating_add(1);
         let answered = record.req.as_ref().map(|answer| answer.id.as_str());
-        let clear_request = match &self.set.request {
+        let is_over = match &self.set.request {
             Some(Ok(request)) => Some(request.id.as_str()) == answered,
             Some(Err(_)) => true,
             None => false,
@@ -62,7 +62,7 @@ impl Case<'_> {
             uid: self.set.uid.clone(),
             generation: self.set.generation,
             old_record: self.text.to_owned(),
-            clear_request,
+            clear_request: is_over.then(|| self.set.request_text.clone()),
         }
     }
 

@@ -1,11 +1,14 @@
 //! One file per command.
 
 pub(super) mod completion;
+pub(super) mod hash;
 pub(super) mod history;
+pub(super) mod hooks;
 pub(super) mod install;
-pub(super) mod lint;
+pub(crate) mod lint;
 pub(super) mod people;
 pub(super) mod plan;
+pub(super) mod render;
 pub(super) mod run;
 pub(super) mod status;
 pub(super) mod version;
@@ -29,7 +32,10 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Adopt(args) => people::adopt(&args, context),
         Command::Release(args) => people::release(&args, context),
         Command::Install(args) => install::run(&args, context),
+        Command::Hash(args) => hash::run(&args, context),
+        Command::Render(args) => render::run(&args, context),
         Command::Lint(args) => lint::run(&args, context),
+        Command::Hooks(command) => hooks::run(&command, context),
         Command::Completion(args) => completion::run(&args, context),
         Command::Version(args) => version::run(&args, context),
     }

@@ -13,11 +13,20 @@ use crate::model::{CommitInfo, Diagnostic, Phase, Reason};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlanObject {
     /// `phaseline.dev/v1alpha1`.
-    api_version: &'static str,
+    pub(crate) api_version: &'static str,
     /// `Plan`.
-    kind: &'static str,
-    /// The commit.
+    pub(crate) kind: &'static str,
+    /// The commit; without an id where it is the work tree.
     pub(crate) commit: Commit,
+    /// From where it is known what is in force: `Cluster`, or `Commit` where a commit is taken to be.
+    pub(crate) state: &'static str,
+    /// The commit that is taken to be in force; left out where the cluster was asked, or nothing is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<Commit>,
+    /// The Kubernetes whose defaults our own predictions are made with: `1.33` or `1.36`.
+    pub(crate) kubernetes: &'static str,
+    /// What is taken for granted.
+    pub(crate) assumptions: Vec<String>,
     /// One for each workload, by namespace and name.
     pub(crate) items: Vec<PlanItem>,
     /// What is wrong with files, rather than with one workload.
@@ -27,14 +36,25 @@ pub(crate) struct PlanObject {
 }
 
 impl PlanObject {
-    /// The plan of a commit.
-    pub(crate) fn of(
-        commit: &CommitInfo,
-        items: Vec<PlanItem>,
-        diagnostics: Vec<Diagnostic>,
-        other_objects: usize,
-    ) -> Self {
-        Self { api_version: API_VERSION, kind: "Plan", commit: Commit::of(commit), items, diagnostics, other_objects }
+    /// The state is the cluster's own.
+    pub(crate) const CLUSTER: &'static str = "Cluster";
+    /// The state is that of a commit.
+    pub(crate) const COMMIT: &'static str = "Commit";
+
+    /// A plan of nothing yet, against the cluster.
+    pub(crate) fn of(commit: Commit, kubernetes: &'static str) -> Self {
+        Self {
+            api_version: API_VERSION,
+            kind: "Plan",
+            commit,
+            state: Self::CLUSTER,
+            base: None,
+            kubernetes,
+            assumptions: Vec::new(),
+            items: Vec::new(),
+            diagnostics: Vec::new(),
+            other_objects: 0,
+        }
     }
 
     /// The exit code: 2 where anything cannot be used, 1 where anything would change, else 0.
@@ -53,19 +73,25 @@ pub(crate) struct Commit {
     pub(crate) id: String,
     /// The author's name.
     pub(crate) author: String,
-    /// The author date, RFC 3339 in UTC.
+    /// The author date, RFC 3339 by the author's own clock.
     pub(crate) date: String,
-    /// The first line of the message.
+    /// The first paragraph of the message, in one line.
     pub(crate) subject: String,
 }
 
 impl Commit {
+    /// Files that nobody has committed.
+    pub(crate) fn work_tree() -> Self {
+        let (author, subject) = (crate::git::WORK_TREE_AUTHOR.to_owned(), crate::git::WORK_TREE_SUBJECT.to_owned());
+        Self { id: String::new(), author, email: String::new(), date: String::new(), subject }
+    }
+
     /// The same of a commit.
     pub(crate) fn of(commit: &CommitInfo) -> Self {
         Self {
             id: commit.id.0.clone(),
             author: commit.author.clone(),
-            date: super::date(commit.time),
+            date: super::date(commit.time, commit.zone),
             subject: commit.subject.clone(),
         }
     }
@@ -99,6 +125,20 @@ pub(crate) struct PlanItem {
     /// left out where it could not be foretold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<Revision>,
+    /// The number of the target's revision in Git's history, counted from 1; left out where history was not read to
+    /// its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) number: Option<u32>,
+    /// The number of the first revision with the same template, where the target is a revert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeats: Option<u32>,
+    /// What we foretold ourselves, beside what the server showed; left out where the template does not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) predicted: Option<Predicted>,
+    /// The ControllerRevision that the cluster has already and goes back to; left out where a new one is made, or that
+    /// is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) returns_to: Option<String>,
     /// The commit that brought the target's template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<Commit>,
@@ -110,17 +150,35 @@ pub(crate) struct PlanItem {
     pub(crate) replicas: u32,
     /// The stages, in order.
     pub(crate) stages: Vec<PlanStage>,
+    /// The least seconds that the soaks and pauses of the stages take, pods that start at once taken for granted.
+    pub(crate) earliest_seconds: u64,
+    /// Whether somebody has to promote a stage on the way; how long that takes is not counted.
+    pub(crate) needs_promotion: bool,
     /// Claims that the set's own retention policy would delete at a scale-down.
     pub(crate) claims_removed: Vec<String>,
     /// Managers of fields that the apply would have to take.
     pub(crate) conflicts: Vec<Conflict>,
     /// What is odd, but done all the same.
     pub(crate) warnings: Vec<String>,
+    /// What is taken for granted about this workload.
+    pub(crate) assumptions: Vec<String>,
+    /// What the server says against it, each at the file and line of its field.
+    pub(crate) refusals: Vec<Diagnostic>,
     /// What the server says against it; left out where it says nothing.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) refused: String,
     /// What is wrong with the manifest or the plan at this commit; an earlier one stays in force.
     pub(crate) problems: Vec<Diagnostic>,
+}
+
+/// What we foretell without a server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Predicted {
+    /// The name of a new ControllerRevision.
+    pub(crate) revision: String,
+    /// Fields of the template in which the server's answer is another; empty without a server.
+    pub(crate) differences: Vec<Change>,
 }
 
 /// Fields that somebody else owns.
@@ -148,6 +206,11 @@ pub(crate) struct PlanStage {
     /// The lowest and the highest ordinal among them; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ordinals: Option<[u32; 2]>,
+    /// The lowest and the highest ordinal among the pods that this stage replaces; left out where it replaces none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replaced: Option<[u32; 2]>,
+    /// How many of these are down at a time at most.
+    pub(crate) down_at_most: u32,
     /// Seconds that each of them has to have been Ready.
     pub(crate) ready_seconds: u32,
     /// The wait after it: `none`, `untilPromoted` or `duration`.

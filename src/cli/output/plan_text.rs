@@ -13,8 +13,15 @@ use crate::model::{CommitId, Phase, Reason, TemplateHash};
 /// Prints it all.
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
     let commit = &plan.commit;
-    let line = format!("commit {} {}: {}", short(&commit.id), commit.author, commit.subject);
+    let line = match commit.id.as_str() {
+        "" if commit.author.is_empty() => format!("commit {}", commit.subject),
+        "" => format!("{}: {}", commit.author, commit.subject),
+        id => format!("commit {} {}: {}", short(id), commit.author, commit.subject),
+    };
     writeln!(out, "{}", text::line(&line))?;
+    for assumption in &plan.assumptions {
+        writeln!(out, "assumed: {}", text::line(assumption))?;
+    }
     for item in &plan.items {
         writeln!(out)?;
         page(out, item, color)?;
@@ -41,7 +48,10 @@ fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
     for problem in &item.problems {
         indented(out, &problem.to_string())?;
     }
-    if !item.refused.is_empty() {
+    for refusal in &item.refusals {
+        indented(out, &refusal.to_string())?;
+    }
+    if !item.refused.is_empty() && item.refusals.is_empty() {
         indented(out, &format!("the server refuses it: {}", item.refused))?;
     }
     indented(out, &format!("now: {} ({})", item.phase, item.reason))?;
@@ -52,6 +62,9 @@ fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
         if let Some(revision) = revision {
             indented(out, &format!("{word} {}", revision_words(revision)))?;
         }
+    }
+    if let Some(words) = number_words(item) {
+        indented(out, &words)?;
     }
     for change in &item.fields {
         for line in diff::lines(change) {
@@ -73,21 +86,27 @@ fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
     for warning in &item.warnings {
         indented(out, &format!("warning: {warning}"))?;
     }
+    for assumption in &item.assumptions {
+        indented(out, &format!("assumed: {assumption}"))?;
+    }
     if !item.stages.is_empty() {
         let rows = item.stages.iter().map(|stage| row(stage, item));
-        for line in table(["STAGE", "PODS", "PARTITION", "ORDINALS", "WAITS FOR", "STATE"], rows).lines() {
+        for line in table(["STAGE", "PODS", "PARTITION", "ORDINALS", "DOWN", "WAITS FOR", "STATE"], rows).lines() {
             writeln!(out, "  {line}")?;
+        }
+        if let Some(words) = duration_words(item) {
+            indented(out, &words)?;
         }
     }
     Ok(())
 }
 
-/// Whether there is nothing to say beyond that nothing changes.
-fn is_quiet(item: &PlanItem) -> bool {
+/// Whether there is nothing to say of it beyond that nothing changes.
+pub(crate) fn is_quiet(item: &PlanItem) -> bool {
     !item.changes && item.phase == Phase::Healthy && item.problems.is_empty() && item.warnings.is_empty()
 }
 
-fn headline(item: &PlanItem) -> &'static str {
+pub(crate) fn headline(item: &PlanItem) -> &'static str {
     match (item.entry, item.adoption_required) {
         (Entry::None, _) if !item.changes => "no change",
         (Entry::None, _) if item.reason == Reason::Drifted => "drifted: what follows would put Git's state back",
@@ -107,7 +126,7 @@ fn headline(item: &PlanItem) -> &'static str {
     }
 }
 
-fn row(stage: &PlanStage, item: &PlanItem) -> [String; 6] {
+pub(crate) fn row(stage: &PlanStage, item: &PlanItem) -> [String; 7] {
     let place =
         if stage.name.is_empty() { stage.number.to_string() } else { format!("{} {}", stage.number, stage.name) };
     let ordinals = match stage.ordinals {
@@ -120,9 +139,48 @@ fn row(stage: &PlanStage, item: &PlanItem) -> [String; 6] {
         format!("{}/{}", stage.count, item.replicas),
         stage.partition.to_string(),
         ordinals,
+        down(stage, item),
         waits(stage),
         stage.state.to_owned(),
     ]
+}
+
+/// Which pods a stage takes down: `web-1 to web-2, one at a time`.
+fn down(stage: &PlanStage, item: &PlanItem) -> String {
+    match stage.replaced {
+        None => "-".to_owned(),
+        Some([low, high]) if low == high => format!("{}-{low}", item.name),
+        Some([low, high]) => {
+            let at_most = match stage.down_at_most {
+                1 => "one".to_owned(),
+                more => format!("at most {more}"),
+            };
+            format!("{}-{high} to {}-{low}, {at_most} at a time", item.name, item.name)
+        }
+    }
+}
+
+/// Which revision of Git's history it is; none where that is not known, or nothing new comes.
+pub(crate) fn number_words(item: &PlanItem) -> Option<String> {
+    let number = item.number.map(|number| match item.repeats {
+        Some(first) => format!("revision {number}, the template of revision {first} again"),
+        None => format!("revision {number}"),
+    });
+    let back =
+        item.returns_to.as_ref().map(|name| format!("back to the ControllerRevision {name}, which is there already"));
+    match (number, back) {
+        (Some(number), Some(back)) => Some(format!("{number}; {back}")),
+        (number, back) => number.or(back),
+    }
+}
+
+/// The least time that it takes; none where there is nothing to wait for.
+pub(crate) fn duration_words(item: &PlanItem) -> Option<String> {
+    let seconds = u32::try_from(item.earliest_seconds).unwrap_or(u32::MAX);
+    let time = (seconds > 0).then(|| format!("at least {}", duration(seconds)));
+    let promotion = item.needs_promotion.then_some("as long as it takes somebody to promote");
+    let words: Vec<&str> = time.as_deref().into_iter().chain(promotion).collect();
+    (!words.is_empty()).then(|| format!("soaks and pauses take {}", words.join(", and ")))
 }
 
 fn waits(stage: &PlanStage) -> String {
@@ -148,7 +206,7 @@ pub(crate) fn duration(seconds: u32) -> String {
     }
 }
 
-fn revision_words(revision: &Revision) -> String {
+pub(crate) fn revision_words(revision: &Revision) -> String {
     let commit = if revision.commit.is_empty() {
         "what was there before adoption".to_owned()
     } else {

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Outcome, Verdict, is_ours, judge, shows, write};
+use super::{FieldFault, Outcome, Verdict, field_faults, is_ours, judge, shows, write};
 use crate::cluster::connect::Cluster;
 use crate::cluster::read;
-use crate::cluster::send::{Call, PatchKind, send};
+use crate::cluster::send::{Call, PatchKind, Reply, send};
 use crate::model::{ApplyKind, FieldOwner, LiveSet, Partition, Reason, Record, WorkloadId};
 
 /// Applies a manifest with partition and record in it: one dry run to see who would be overridden and what comes of
@@ -84,6 +84,28 @@ pub(crate) async fn dry_run(
 ) -> Result<(Box<LiveSet>, Value), Outcome> {
     let (live, object) = try_out(cluster, workload, manifest, force).await?;
     Ok((Box::new(live), object))
+}
+
+/// The same, with the fields that the server finds fault with.
+///
+/// # Errors
+/// The outcome where it is not good, and the faults where it names any.
+pub(crate) async fn trial(
+    cluster: &Cluster,
+    workload: &WorkloadId,
+    manifest: &Value,
+    force: bool,
+) -> Result<Value, (Outcome, Vec<FieldFault>)> {
+    let call = call(workload, FieldOwner::DAEMON, manifest, force).query("dryRun", "All");
+    let answer = send(cluster, &call).await;
+    let faults =
+        answer.as_ref().ok().and_then(Reply::problem).map(|problem| field_faults(&problem)).unwrap_or_default();
+    let failed = |message: String, retry_after| (Outcome::Failed { message, retry_after }, Vec::new());
+    match judge(&call, answer) {
+        Verdict::Good(reply) => serde_json::from_slice(&reply.body).map_err(|error| failed(error.to_string(), None)),
+        Verdict::Bad(outcome) => Err((outcome, faults)),
+        Verdict::Unknown { message, retry_after } => Err(failed(message, retry_after)),
+    }
 }
 
 /// A dry run. An unknown outcome is a failure: nothing can have happened.

@@ -25,15 +25,15 @@ pub(super) struct Shown<'a> {
     pub(super) record: &'a str,
 }
 
-/// Writes partition and record, tested on uid, generation and the old record: not on the resourceVersion, which every
-/// status moves.
+/// Writes partition and record, tested on uid, generation, the old record and the request that it takes off: not on the
+/// resourceVersion, which every status moves.
 pub(super) async fn stage(
     cluster: &Cluster,
     workload: &WorkloadId,
     partition: Option<Partition>,
     record: &Record,
     shown: &Shown<'_>,
-    clear_request: bool,
+    clear_request: Option<&str>,
 ) -> Outcome {
     let record = record.encode();
     let send = async |partition: Option<Value>| {
@@ -42,9 +42,10 @@ pub(super) async fn stage(
             step::test("/metadata/generation", shown.generation),
             step::test(RECORD_PATH, shown.record),
         ];
+        steps.extend(clear_request.map(|text| step::test(REQUEST_PATH, text)));
         steps.extend(partition);
         steps.push(step::replace(RECORD_PATH, record.as_str()));
-        steps.extend(clear_request.then(|| step::remove(REQUEST_PATH)));
+        steps.extend(clear_request.map(|_| step::remove(REQUEST_PATH)));
         write(cluster, workload, &json_patch(workload, steps), |live| shows(live, &record)).await
     };
     let outcome = send(partition.map(|partition| step::add(PARTITION_PATH, partition.0))).await;

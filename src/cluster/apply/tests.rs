@@ -62,7 +62,7 @@ fn patch() -> Action {
         uid: "u1".into(),
         generation: 4,
         old_record: "old".into(),
-        clear_request: true,
+        clear_request: Some("asked".into()),
     }
 }
 
@@ -216,7 +216,7 @@ async fn a_lost_answer_is_looked_up_once() {
 }
 
 #[tokio::test]
-async fn a_stage_is_tested_on_uid_generation_and_record() {
+async fn a_stage_is_tested_on_uid_generation_record_and_the_request_it_answers() {
     let (outcome, seen) = run(&patch(), vec![Answer::Json(200, set(12, 5, ""))]).await;
     assert!(matches!(outcome, Outcome::Done(_)));
     assert_eq!(seen[0].content_type, "application/json-patch+json");
@@ -226,6 +226,7 @@ async fn a_stage_is_tested_on_uid_generation_and_record() {
             {"op": "test", "path": "/metadata/uid", "value": "u1"},
             {"op": "test", "path": "/metadata/generation", "value": 4},
             {"op": "test", "path": "/metadata/annotations/phaseline.dev~1rollout", "value": "old"},
+            {"op": "test", "path": "/metadata/annotations/phaseline.dev~1request", "value": "asked"},
             {"op": "add", "path": "/spec/updateStrategy/rollingUpdate/partition", "value": 1},
             {"op": "replace", "path": "/metadata/annotations/phaseline.dev~1rollout", "value": record().encode()},
             {"op": "remove", "path": "/metadata/annotations/phaseline.dev~1request"},
@@ -255,7 +256,7 @@ async fn a_partition_without_its_block_brings_the_block() {
     let (outcome, seen) = run(&action, vec![failed, Answer::Json(200, bare), Answer::Json(200, set(13, 5, ""))]).await;
     assert!(matches!(outcome, Outcome::Done(_)));
     let step = json!({"op": "add", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}});
-    assert_eq!(seen[2].body()[3], step);
+    assert_eq!(seen[2].body()[4], step);
 }
 
 #[tokio::test]

@@ -37,7 +37,8 @@ pub(crate) fn set(json: &str, templates: &mut Templates) -> Result<(WorkloadId, 
         current_revision: status.current_revision,
         update_revision: status.update_revision,
         record: record(metadata.annotations.record),
-        request: metadata.annotations.request.map(|text| request(&text)),
+        request: metadata.annotations.request.as_deref().map(request),
+        request_text: metadata.annotations.request.unwrap_or_default(),
         owners: metadata.managed_fields.into_iter().map(Into::into).collect(),
     };
     Ok((workload(metadata.namespace, metadata.name), live))

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::limit;
+use super::foreign;
+use super::level::Checks;
 use super::parse::Document;
 use super::plan::{self, PlanDocument, PlanReading, plan_digest};
 use super::stateful_set::{self, Manifest, SetReading};
@@ -59,7 +61,15 @@ pub fn bind<'a, I>(files: I, default_namespace: &str) -> Bound
 where
     I: IntoIterator<Item = (&'a str, &'a [Document], &'a [Diagnostic])>,
 {
-    let mut binder = Binder::new(default_namespace);
+    bind_for(files, default_namespace, Checks::Rollout)
+}
+
+/// The same with the checks of somebody else than a rollout.
+pub fn bind_for<'a, I>(files: I, default_namespace: &str, checks: Checks) -> Bound
+where
+    I: IntoIterator<Item = (&'a str, &'a [Document], &'a [Diagnostic])>,
+{
+    let mut binder = Binder::new(default_namespace, checks);
     for (file, documents, findings) in files {
         binder.file(file, documents, findings);
     }
@@ -76,6 +86,7 @@ struct OpenPlan {
 
 struct Binder<'a> {
     default_namespace: &'a str,
+    checks: Checks,
     bound: Bound,
     /// Every document for a workload, with its line and file.
     sets: BTreeMap<WorkloadId, Vec<(String, u32, SetReading)>>,
@@ -87,9 +98,10 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    fn new(default_namespace: &'a str) -> Self {
+    fn new(default_namespace: &'a str, checks: Checks) -> Self {
         Self {
             default_namespace,
+            checks,
             bound: Bound::default(),
             sets: BTreeMap::new(),
             plans: Vec::new(),
@@ -106,7 +118,7 @@ impl<'a> Binder<'a> {
             } else if stateful_set::is_stateful_set(document) {
                 self.set(file, document);
             } else {
-                self.bound.others += 1;
+                self.other(file, document);
             }
         }
         let (errors, warnings): (Vec<_>, Vec<_>) = findings.iter().cloned().partition(Diagnostic::is_error);
@@ -114,8 +126,19 @@ impl<'a> Binder<'a> {
         self.broken(file, errors);
     }
 
+    /// An object of another kind is left to others; who asks for everything is told what is made of some of them.
+    fn other(&mut self, file: &str, document: &Document) {
+        self.bound.others += 1;
+        if let (Some(_), Some(known)) = (self.checks.level(), foreign::object(document.api_version(), document.kind()))
+        {
+            let message = format!("this is {}", known.what);
+            let finding = Diagnostic::warning(file, document.line, message).hint(known.hint);
+            self.bound.diagnostics.push(finding.code("left-to-others"));
+        }
+    }
+
     fn set(&mut self, file: &str, document: &Document) {
-        let mut reading = stateful_set::read(document, self.default_namespace);
+        let mut reading = stateful_set::read_for(document, self.default_namespace, self.checks);
         if stateful_set::is_kruise(document) {
             self.bound.others += 1;
             let message = "a StatefulSet of Kruise's is left alone";

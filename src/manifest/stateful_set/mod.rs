@@ -5,6 +5,8 @@ mod checks;
 use serde_json::Value;
 
 use super::findings::Findings;
+use super::foreign;
+use super::level::Checks;
 use super::parse::{Document, SET_KIND};
 use super::words::{is_dns_label, show};
 use crate::model::{Diagnostic, Record, Request, WorkloadId};
@@ -67,6 +69,11 @@ pub fn is_kruise(document: &Document) -> bool {
 
 /// Reads a StatefulSet; without a namespace of its own it is in `default_namespace`.
 pub fn read(document: &Document, default_namespace: &str) -> SetReading {
+    read_for(document, default_namespace, Checks::Rollout)
+}
+
+/// The same with the checks of somebody else than a rollout.
+pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) -> SetReading {
     let mut findings = Findings::about(document);
     let value = &document.value;
     let workload = identify(value, default_namespace, &mut findings);
@@ -76,10 +83,16 @@ pub fn read(document: &Document, default_namespace: &str) -> SetReading {
         findings.error("/apiVersion", message).hint = if is_kruise(document) {
             "it is Kruise's, not driven by Phaseline".into()
         } else {
-            format!("write `apiVersion: {API_VERSION}`")
+            match document.api_version() {
+                "apps/v1beta1" | "apps/v1beta2" | "extensions/v1beta1" => format!(
+                    "Kubernetes serves it no more: write `apiVersion: {API_VERSION}`, and `spec.selector` with the \
+                     labels of the template"
+                ),
+                _ => format!("write `apiVersion: {API_VERSION}`"),
+            }
         };
     } else {
-        checks::run(value, &mut findings);
+        checks::run(value, checks, &mut findings);
         manifest = workload.clone().map(|workload| build(document, workload, &mut findings));
     }
     let manifest = manifest.filter(|_| !findings.has_error());
@@ -111,7 +124,8 @@ fn identify(value: &Value, default_namespace: &str, findings: &mut Findings<'_>)
         Some(Value::String(name)) if is_dns_label(name) => name,
         Some(other) => {
             let message = format!("{} is no name of a StatefulSet", super::words::found(other));
-            findings.error("/metadata/name", message).hint = DNS_LABEL.into();
+            let hint = other.as_str().and_then(foreign::placeholder).unwrap_or(DNS_LABEL);
+            findings.error("/metadata/name", message).hint = hint.into();
             return None;
         }
     };
@@ -189,5 +203,7 @@ fn annotation<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 /// The annotations that hold a rollout's state and people's requests: never a manifest's.
 const RESERVED: [&str; 2] = [Record::ANNOTATION, Request::ANNOTATION];
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 pub(in crate::manifest) mod tests;

@@ -2,5 +2,7 @@
 
 mod e2e;
 mod help;
-
+mod lint;
+mod offline;
+pub(crate) mod plan;
 mod streams;

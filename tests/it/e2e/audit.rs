@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::site::{PARKED, Site, image, partition, record};
 use crate::controlplane::AuditEntry;
 
+const REQUEST: &str = "/metadata/annotations/phaseline.dev~1request";
 const RECORD: &str = "/metadata/annotations/phaseline.dev~1rollout";
 
 /// One write of the daemon to a set that came to pass.
@@ -201,5 +202,8 @@ fn guarded_patch(entry: &AuditEntry) {
     let has = |path: &str| tests.iter().any(|it| it == path);
     let on_state = has("/metadata/generation") && has(RECORD);
     assert!(has("/metadata/uid") && (on_state || has("/metadata/resourceVersion")), "an unguarded patch: {what}");
+    let steps = entry.request.as_array().map(Vec::as_slice).unwrap_or_default();
+    let takes_off = steps.iter().any(|it| it["op"] == "remove" && it["path"] == REQUEST);
+    assert!(!takes_off || has(REQUEST) || has("/metadata/resourceVersion"), "a request taken off unseen: {what}");
     assert_eq!(entry.field_manager().as_deref(), Some("phaseline"), "{what}");
 }

@@ -157,6 +157,7 @@ impl Bench {
             update_revision: revision("A"),
             record: RecordState::Absent,
             request: None,
+            request_text: String::new(),
             owners: vec![FieldOwner {
                 template: true,
                 strategy: true,
@@ -301,6 +302,7 @@ impl Bench {
     /// A person's request.
     pub(crate) fn ask(&mut self, verb: Verb) -> &mut Self {
         let request = Request { id: "r1".into(), verb, by: "ann".into(), rollout: String::new(), stage: None };
+        self.set().request_text = serde_json::to_string(&request).unwrap();
         self.set().request = Some(Ok(request));
         self
     }

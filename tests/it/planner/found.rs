@@ -41,6 +41,18 @@ fn a_request_whose_id_does_not_fit_a_record_is_dropped() {
 }
 
 #[test]
+fn only_the_request_that_was_answered_is_taken_off() {
+    let mut bench = Bench::running(1);
+    bench.ask(Verb::Pause);
+    let written = bench.set().request_text.clone();
+    let decision = bench.decide();
+    let [Action::Patch { clear_request, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+    // A newer one that took its place would fail the write, and be looked at.
+    assert!(written.contains("r1"));
+    assert_eq!(clear_request.as_deref(), Some(written.as_str()));
+}
+
+#[test]
 fn the_failure_in_force_is_never_left_out() {
     let mut record = largest();
     let current = record.failed[1].clone();

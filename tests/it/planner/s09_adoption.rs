@@ -114,7 +114,7 @@ fn an_answer_is_given_once() {
     let mut bench = Bench::resting();
     bench.ask(Verb::Adopt);
     let decision = bench.decide();
-    let [Action::Patch { record, clear_request: true, .. }] = decision.actions.as_slice() else { panic!() };
+    let [Action::Patch { record, clear_request: Some(_), .. }] = decision.actions.as_slice() else { panic!() };
     bench.record = (**record).clone();
     bench.set().record = phaseline::model::RecordState::Absent;
     bench.set().request =

@@ -10,13 +10,13 @@ use crate::model::Diagnostic;
 
 /// Files by path, and what was left out.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    pub(super) files: Vec<(String, Vec<u8>)>,
-    pub(super) findings: Vec<Diagnostic>,
+pub(crate) struct Reading {
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) findings: Vec<Diagnostic>,
 }
 
 /// Reads a folder, or one file.
-pub(super) fn read(path: &Path) -> Result<Reading, CliError> {
+pub(crate) fn read(path: &Path) -> Result<Reading, CliError> {
     let mut reading = Reading::default();
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if metadata.is_dir() {

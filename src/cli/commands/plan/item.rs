@@ -4,37 +4,118 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::server::{self, Shown};
+use super::{assumed, immutable, refusal};
 use crate::cli::error::CliError;
 use crate::cli::foresee::{self, Entry, Foreseen};
-use crate::cli::output::plan::{Commit, PlanItem};
+use crate::cli::output::diff;
+use crate::cli::output::plan::{Commit, PlanItem, Predicted};
 use crate::cli::output::status::{Revision, Status};
 use crate::cli::repository;
 use crate::cli::session::Session;
 use crate::cli::stages;
 use crate::daemon::{Source, Wish};
-use crate::model::{Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
+use crate::manifest::Document;
+use crate::manifest::default::Level;
+use crate::model::{CommitId, Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
 use crate::rollout::{claims_removed, decide};
 
-/// The plan of one workload.
+/// How predictions are made, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// How the server reads and writes templates.
+    pub(super) level: Level,
+    /// The time.
+    pub(super) now: Timestamp,
+}
+
+/// The plan of one workload against the cluster.
 pub(super) fn plan(
     session: &Session,
     source: &mut Source,
+    head: &CommitId,
     wish: &Wish,
     observed: &Observed,
-    now: Timestamp,
+    terms: Terms,
 ) -> Result<PlanItem, CliError> {
     // What somebody has asked for meanwhile is not the commit's doing.
     let observed = &repository::without_request(observed);
     let Some(desired) = repository::complete(source, wish, observed) else {
-        let mut item = bare(observed, &decide(&wish.wanted(), observed, now), now);
+        let mut item = bare(observed, &decide(&wish.wanted(), observed, terms.now), terms.now);
         problems(&mut item, wish);
         return Ok(item);
     };
-    let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, now);
-    let shown = server::ask(session, &desired, &foreseen, observed)?;
-    let mut item = compose(&desired, &foreseen, observed, shown, now);
+    let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, terms.now);
+    if let (Some(set), None, Some(_)) = (&observed.set, &wish.problem, &foreseen.apply)
+        && let Some(document) = source.document(head, &desired.workload)?
+    {
+        let live = session.object(&observed.workload)?;
+        let since = format!("the set in the cluster, generation {}", set.generation);
+        let found = immutable::changes(&live, &desired, &document, terms.level, &since);
+        if !found.is_empty() {
+            let shown = Shown {
+                fields: diff::changes(
+                    &server::cleaned(live),
+                    &server::cleaned(assumed::object(&desired.tip, terms.level)),
+                ),
+                ..Shown::default()
+            };
+            let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
+            immutable::refuse(&mut item, found);
+            return Ok(item);
+        }
+    }
+    let mut shown = server::ask(session, &desired, &foreseen, observed, terms.level)?;
+    let faults = std::mem::take(&mut shown.faults);
+    let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
+    if !item.refused.is_empty() {
+        item.refusals = refusal::places(source.document(head, &desired.workload)?, &faults, &item.refused);
+    }
     problems(&mut item, wish);
     Ok(item)
+}
+
+/// The plan of one workload if another commit were in force, from the repository alone.
+pub(super) fn offline(
+    wish: &Wish,
+    before: Option<(&Wish, &str)>,
+    document: Option<&Document>,
+    observed: &Observed,
+    terms: Terms,
+) -> PlanItem {
+    let Some(desired) = &wish.desired else {
+        let mut item = bare(observed, &decide(&wish.wanted(), observed, terms.now), terms.now);
+        problems(&mut item, wish);
+        return item;
+    };
+    let earlier = before.and_then(|(wish, _)| wish.desired.as_ref()).map(|desired| desired.tip.clone());
+    let since = before.map(|(_, since)| since).unwrap_or_default();
+    let desired = Desired { target: earlier.clone().filter(|tip| tip.hash != desired.tip.hash), ..desired.clone() };
+    let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, terms.now);
+    let name = assumed::revision(&desired.workload.name, &desired.tip, terms.level);
+    let fixed = match (&earlier, document) {
+        (Some(earlier), Some(document)) if wish.problem.is_none() => {
+            immutable::changes(&earlier.manifest, &desired, document, terms.level, since)
+        }
+        _ => Vec::new(),
+    };
+    let fields = earlier.map(|earlier| {
+        let [old, new] = [&earlier, &desired.tip].map(|tip| server::cleaned(assumed::object(tip, terms.level)));
+        diff::changes(&old, &new)
+    });
+    let predicted = Predicted { revision: name.clone(), differences: Vec::new() };
+    let shown = Shown {
+        fields: fields.unwrap_or_default(),
+        revision: Some(name),
+        predicted: Some(predicted),
+        ..Shown::default()
+    };
+    let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
+    if item.entry == Entry::Rollback {
+        item.assumptions.push("the revisions before it are proven: each was rolled out to its end".to_owned());
+    }
+    immutable::refuse(&mut item, fixed);
+    problems(&mut item, wish);
+    item
 }
 
 /// A managed set that the commit does not name: it stays as it is.
@@ -45,7 +126,7 @@ pub(super) fn orphan(observed: &Observed, now: Timestamp) -> PlanItem {
 fn problems(item: &mut PlanItem, wish: &Wish) {
     item.warnings.extend(wish.warnings.iter().map(ToString::to_string));
     if let Some(problem) = &wish.problem {
-        item.problems.clone_from(&problem.diagnostics);
+        item.problems.extend(problem.diagnostics.iter().cloned());
         // Said above, with file and line.
         let said = problem.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         item.message = item.message.replace(&said, "").trim_matches([';', ' ', '\n']).to_owned();
@@ -66,14 +147,22 @@ fn bare(observed: &Observed, decision: &Decision, now: Timestamp) -> PlanItem {
         message: status.message,
         current: status.target,
         target: None,
+        number: None,
+        repeats: None,
+        predicted: None,
+        returns_to: None,
         commit: None,
         fields: Vec::new(),
         template_changes: false,
         replicas: status.replicas.unwrap_or_default(),
         stages: Vec::new(),
+        earliest_seconds: 0,
+        needs_promotion: false,
         claims_removed: Vec::new(),
         conflicts: Vec::new(),
         warnings: Vec::new(),
+        assumptions: Vec::new(),
+        refusals: Vec::new(),
         refused: String::new(),
         problems: Vec::new(),
     }
@@ -115,6 +204,9 @@ pub(super) fn compose(
     });
     item.commit = Some(Commit::of(&tip.commit));
     item.fields = shown.fields;
+    item.predicted = shown.predicted.filter(|_| template_changes);
+    item.returns_to = shown.returns_to.filter(|_| template_changes);
+    item.warnings = shown.warnings;
     item.conflicts = shown.conflicts;
     item.refused = shown.refused;
     item.changes = changes(desired, foreseen, observed);
@@ -132,9 +224,13 @@ pub(super) fn compose(
         (None, Entry::None | Entry::Sync) => Vec::new(),
         (None, _) => stages::of_plan(&desired.plan, replicas, start, min_ready),
     };
-    if template_changes && !matches!(foreseen.entry, Entry::Install | Entry::InstallAgain) {
-        item.warnings.extend(stages::merged(&desired.plan, replicas));
+    if !matches!(foreseen.entry, Entry::Install | Entry::InstallAgain) {
+        stages::say_what_is_down(&mut item.stages, shown.max_unavailable.unwrap_or(1));
+        if template_changes {
+            item.warnings.extend(stages::merged(&desired.plan, replicas));
+        }
     }
+    (item.earliest_seconds, item.needs_promotion) = stages::earliest(&item.stages, min_ready);
     if let Some(replicas) = foreseen.hands_over {
         item.warnings.push(format!(
             "the manifest states no replicas any more: the {replicas} of now are handed over to others, never reset"

@@ -5,81 +5,225 @@ use std::collections::BTreeSet;
 use clap::Args;
 
 use crate::cli::args::{self, Format};
+use crate::cli::commands::hash::KubernetesVersion;
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
-use crate::cli::output::plan::{PlanItem, PlanObject};
-use crate::cli::output::{self, plan_text};
+use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
+use crate::cli::output::{self, plan_markdown, plan_text};
 use crate::cli::repository;
 use crate::cli::session::Session;
-use crate::daemon::View;
+use crate::cluster::read;
+use crate::daemon::{Source, View, Wish};
 use crate::model::{Observed, RecordState, WorkloadId};
+use item::Terms;
+use question::{Question, State};
 
+mod assumed;
+mod immutable;
 mod item;
+mod notes;
+mod question;
+mod refusal;
 mod server;
+
+/// What `-o json` holds; a test validates real plans by it.
+const SCHEMA: &str = include_str!("../../output/plan.schema.json");
 
 /// More namespaces than that are read in one list of all.
 const MOST_NAMESPACES: usize = 3;
 
 /// Shows what a commit would change, and every stage of its rollout
 ///
-/// Fetches, reads the cluster, and asks the server for a dry run of each apply; nothing is written anywhere. REV is a
-/// branch, a tag, an id or HEAD~1; without it the tip is meant.
+/// Reads the cluster, and asks the server for a dry run of each apply; nothing is written anywhere. REV is a branch, a
+/// tag, an id or HEAD~1; without it the tip is meant. Without --repo the repository around the current folder is read,
+/// as it is; with --repo it is fetched.
+///
+/// A..B shows what B would change if A were in force, and --offline what a commit would change if its first parent
+/// were: both need nothing but the repository, and may be run in a hook.
 ///
 /// Exit code: 0 nothing would change, 1 something would, 2 something is wrong.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The commit [default: the tip]
-    #[arg(value_name = "REV")]
+    /// The commit [default: the tip], or a range
+    #[arg(value_name = "REV|A..B")]
     rev: Option<String>,
+    /// The files of the work tree as they are, in place of a commit
+    #[arg(long, conflicts_with = "rev")]
+    worktree: bool,
+    /// Asks no cluster: the commit's first parent is taken to be in force
+    #[arg(long)]
+    offline: bool,
+    /// Offline: the Kubernetes whose defaults and names are meant
+    #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
+    kubernetes: KubernetesVersion,
+    /// Offline: the replicas of sets whose manifests state none
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    replicas: Option<u32>,
     /// Only this set; may be repeated
     #[arg(short, long, value_name = "NAME", value_parser = args::set_name)]
     workload: Vec<String>,
+    /// Prints Markdown for a pull request, in place of a table
+    #[arg(long, conflicts_with = "output")]
+    comment: bool,
+    /// Prints the JSON Schema of -o json, and plans nothing
+    #[arg(long)]
+    schema: bool,
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     #[arg(value_parser = Format::among(&["table", "json", "yaml", "name"]))]
     output: Format,
 }
 
-pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    repository::config(&context.global)?;
-    let session = Session::open(&context.global)?;
-    let mut source = repository::open(&context.global, &session.namespace)?;
-    source.refresh()?;
-    let view = match &args.rev {
-        Some(rev) => source.view_at(rev)?,
-        None => (*source.view()?).clone(),
-    };
-    let only = context.global.namespace.as_deref();
-    let wanted = |workload: &WorkloadId| {
+impl PlanArgs {
+    /// Whether a workload is asked about.
+    fn wants(&self, workload: &WorkloadId, only: Option<&str>) -> bool {
         only.is_none_or(|only| workload.namespace == only)
-            && (args.workload.is_empty() || args.workload.contains(&workload.name))
-    };
+            && (self.workload.is_empty() || self.workload.contains(&workload.name))
+    }
+}
+
+pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if args.schema {
+        write!(context.out, "{SCHEMA}")?;
+        return Ok(Exit::OK);
+    }
+    let mut question = question::ask(args, context)?;
+    let only = context.global.namespace.as_deref();
     for name in &args.workload {
-        if !view.wishes.keys().any(|workload| workload.name == *name && wanted(workload)) {
-            return Err(CliError::new(Kind::NotFound, format!("commit {} has no {name}", view.commit.id.short())));
+        if !question.view.wishes.keys().any(|workload| workload.name == *name && args.wants(workload, only)) {
+            let place = if question.work_tree { "the work tree".to_owned() } else { commit_words(&question.view) };
+            return Err(CliError::new(Kind::NotFound, format!("{place} has no {name}")));
         }
     }
-    let observed = observe(&session, &view, only)?;
-    let now = context.now();
-    let mut items: Vec<PlanItem> = Vec::new();
-    for (workload, wish) in view.wishes.iter().filter(|(workload, _)| wanted(workload)) {
-        let observed = observed.iter().find(|observed| observed.workload == *workload).cloned();
-        let observed = observed.unwrap_or_else(|| repository::absent(workload));
-        items.push(item::plan(&session, &mut source, wish, &observed, now)?);
-    }
-    for observed in observed.iter().filter(|observed| wanted(&observed.workload)) {
-        let managed = observed.set.as_ref().is_some_and(|set| set.record != RecordState::Absent);
-        if managed && !view.wishes.contains_key(&observed.workload) {
-            items.push(item::orphan(observed, now));
-        }
-    }
-    let plan = PlanObject::of(&view.commit, items, view.diagnostics, view.others);
+    let mut plan = match question.state {
+        State::Cluster(_) => against_cluster(args, context, &mut question)?,
+        State::Commit(_) => against_commit(args, context, &mut question)?,
+    };
+    plan.assumptions = question.assumptions;
+    plan.diagnostics = question.view.diagnostics;
+    plan.other_objects = question.view.others;
     print(args, context, &plan)?;
     Ok(Exit::of(plan.exit_code()))
 }
 
+fn commit_words(view: &View) -> String {
+    format!("commit {}", view.commit.id.short())
+}
+
+/// The head of the plan.
+fn head(question: &Question, kubernetes: KubernetesVersion) -> PlanObject {
+    let commit = if question.work_tree { Commit::work_tree() } else { Commit::of(&question.view.commit) };
+    PlanObject::of(commit, kubernetes.number())
+}
+
+/// The plan against what the cluster shows.
+fn against_cluster(args: &PlanArgs, context: &Context<'_>, question: &mut Question) -> Result<PlanObject, CliError> {
+    let only = context.global.namespace.as_deref();
+    let mut plan = head(question, args.kubernetes);
+    let Question { source, view, state: State::Cluster(session), .. } = question else { return Ok(plan) };
+    let version = KubernetesVersion::of(&session.wait(read::server_version(&session.cluster))?);
+    let terms = Terms { level: version.level(), now: context.now() };
+    plan.kubernetes = version.number();
+    let observed = observe(session, view, only)?;
+    let beside = beside(source, view, &session.namespace)?;
+    for (workload, wish) in view.wishes.iter().filter(|(workload, _)| args.wants(workload, only)) {
+        let observed = observed.iter().find(|observed| observed.workload == *workload).cloned();
+        let observed = observed.unwrap_or_else(|| repository::absent(workload));
+        let mut item = item::plan(session, source, &view.commit.id, wish, &observed, terms)?;
+        if let Some(desired) = &wish.desired {
+            notes::add(&mut item, &desired.tip, &beside, Some(session));
+        }
+        plan.items.push(item);
+    }
+    for observed in observed.iter().filter(|observed| args.wants(&observed.workload, only)) {
+        let managed = observed.set.as_ref().is_some_and(|set| set.record != RecordState::Absent);
+        if managed && !view.wishes.contains_key(&observed.workload) {
+            plan.items.push(item::orphan(observed, terms.now));
+        }
+    }
+    numbers(&mut plan.items, source, view)?;
+    Ok(plan)
+}
+
+/// The plan against a commit that is taken to be in force.
+fn against_commit(args: &PlanArgs, context: &Context<'_>, question: &mut Question) -> Result<PlanObject, CliError> {
+    let only = context.global.namespace.as_deref();
+    let terms = Terms { level: args.kubernetes.level(), now: context.now() };
+    let mut plan = head(question, args.kubernetes);
+    let Question { source, view, state: State::Commit(base), .. } = question else { return Ok(plan) };
+    let beside = beside(source, view, only.unwrap_or(question::NAMESPACE))?;
+    plan.state = PlanObject::COMMIT;
+    plan.base = base.as_ref().map(|base| Commit::of(&base.commit));
+    let history = match base {
+        Some(base) => source.revisions(&base.commit.id)?,
+        None => Default::default(),
+    };
+    let replicas = args.replicas.unwrap_or(1);
+    let nothing = View::default();
+    let before = base.as_deref().unwrap_or(&nothing);
+    for (workload, wish) in view.wishes.iter().filter(|(workload, _)| args.wants(workload, only)) {
+        let earlier = before.wishes.get(workload);
+        let numbered = history.get(workload).map(Vec::as_slice).unwrap_or_default();
+        let observed = match earlier {
+            Some(earlier) => assumed::observed(workload, earlier, numbered, replicas, terms.level, terms.now),
+            None => repository::absent(workload),
+        };
+        // Only where something beside the template changes may that be a field that is fixed.
+        let rest = |wish: &Wish| wish.desired.as_ref().map(|desired| desired.tip.rest.clone());
+        let document = match earlier.filter(|earlier| rest(earlier) != rest(wish)) {
+            Some(_) => source.document(&view.commit.id, workload)?,
+            None => None,
+        };
+        let since = before.commit.id.short();
+        let mut item = item::offline(wish, earlier.map(|wish| (wish, since)), document.as_ref(), &observed, terms);
+        if let Some(desired) = &wish.desired {
+            if desired.tip.replicas.is_none() && item.changes {
+                item.assumptions.push(format!(
+                    "the manifest states no replicas, an autoscaler may: {} assumed (--replicas)",
+                    item.replicas
+                ));
+            }
+            notes::add(&mut item, &desired.tip, &beside, None);
+        }
+        plan.items.push(item);
+    }
+    // Without a tip nothing is orphaned: the branch is gone, not the manifests.
+    let gone = before.wishes.iter().filter(|(workload, _)| !view.wishes.contains_key(*workload));
+    for (workload, wish) in gone.filter(|(workload, _)| args.wants(workload, only)) {
+        let observed = assumed::observed(workload, wish, &[], replicas, terms.level, terms.now);
+        plan.items.push(item::orphan(&observed, terms.now));
+    }
+    plan.items.sort_by(|left, right| (&left.namespace, &left.name).cmp(&(&right.namespace, &right.name)));
+    numbers(&mut plan.items, source, view)?;
+    Ok(plan)
+}
+
+/// Numbers the revisions of what changes, where history was read to its beginning.
+fn numbers(items: &mut [PlanItem], source: &mut Source, view: &View) -> Result<(), CliError> {
+    let changes = |item: &PlanItem| item.template_changes && item.target.is_some();
+    if source.mirror().is_shallow() || !items.iter().any(changes) {
+        return Ok(());
+    }
+    let history = source.revisions(&view.commit.id)?;
+    for item in items.iter_mut().filter(|item| changes(item)) {
+        let newest = history.get(&WorkloadId::new(&*item.namespace, &*item.name)).and_then(|entries| entries.last());
+        let newest = newest.filter(|newest| item.target.as_ref().is_some_and(|target| target.hash == newest.hash.0));
+        (item.number, item.repeats) = (newest.map(|entry| entry.number), newest.and_then(|entry| entry.repeats));
+    }
+    Ok(())
+}
+
+/// Objects of the commit that its sets lean on.
+fn beside(source: &mut Source, view: &View, namespace: &str) -> Result<notes::Beside, CliError> {
+    if view.wishes.is_empty() {
+        return Ok(notes::Beside::default());
+    }
+    Ok(notes::Beside::of(&source.documents(&view.commit.id)?, namespace))
+}
+
 fn print(args: &PlanArgs, context: &mut Context<'_>, plan: &PlanObject) -> Result<(), CliError> {
     match args.output {
+        _ if args.comment => Ok(context.out.write_all(plan_markdown::comment(plan).as_bytes())?),
         Format::Json | Format::Yaml => output::structured(context.out, args.output, plan),
         Format::Name => {
             for item in plan.items.iter().filter(|item| item.changes) {

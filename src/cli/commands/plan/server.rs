@@ -5,25 +5,39 @@ use serde_json::{Value, json};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::foresee::Foreseen;
 use crate::cli::output::diff::{self, Change};
-use crate::cli::output::plan::Conflict;
+use crate::cli::output::plan::{Conflict, Predicted};
 use crate::cli::session::Session;
-use crate::cluster::Outcome;
-use crate::cluster::read;
+use crate::cluster::read::{self, ControllerRevision};
+use crate::cluster::{FieldFault, Outcome, RequestError};
 use crate::manifest::apply_body;
-use crate::model::{Desired, FieldOwner, Observed, Reason, Record, RecordState};
+use crate::manifest::default::{self, Level};
+use crate::model::{Desired, FieldOwner, Observed, Reason, Record, RecordState, WorkloadId};
 use crate::revision::{controller_revision, digest};
+
+/// The most fields that a warning names.
+const MOST_NAMED: usize = 10;
 
 /// What the server showed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Shown {
     /// Fields in which the set would differ.
     pub(super) fields: Vec<Change>,
-    /// The name of the ControllerRevision of the template as the server would keep it.
+    /// The name of the ControllerRevision that the template will have in this cluster.
     pub(super) revision: Option<String>,
+    /// What we foretold ourselves, and where the server's answer is another.
+    pub(super) predicted: Option<Predicted>,
+    /// The ControllerRevision that is there already and will be used again.
+    pub(super) returns_to: Option<String>,
+    /// How many pods may be down at a time, where the server knows of such a number.
+    pub(super) max_unavailable: Option<u32>,
     /// Who would have to give fields up.
     pub(super) conflicts: Vec<Conflict>,
+    /// What is odd.
+    pub(super) warnings: Vec<String>,
     /// Why it would be refused; empty where it would not.
     pub(super) refused: String,
+    /// The fields at fault then.
+    pub(super) faults: Vec<FieldFault>,
 }
 
 /// One dry run (a second one where somebody else owns fields), and the set as it is; nothing where nothing is applied.
@@ -32,38 +46,116 @@ pub(super) fn ask(
     desired: &Desired,
     foreseen: &Foreseen,
     observed: &Observed,
+    level: Level,
 ) -> Result<Shown, CliError> {
     let Some(body) = body(desired, foreseen, observed) else { return Ok(Shown::default()) };
     let workload = &observed.workload;
     let mut shown = Shown::default();
-    let mut outcome = session.wait(read::dry_run_apply(&session.cluster, workload, &body, false));
-    if let Err(Outcome::Conflict { managers, fields }) = outcome {
+    let mut outcome = session.wait(read::try_apply(&session.cluster, workload, &body, false));
+    if let Err((Outcome::Conflict { managers, fields }, _)) = outcome {
         if managers.iter().any(|manager| !FieldOwner::is_our_manager(manager)) {
             shown.conflicts.push(Conflict { managers, fields });
         }
-        outcome = session.wait(read::dry_run_apply(&session.cluster, workload, &body, true));
+        outcome = session.wait(read::try_apply(&session.cluster, workload, &body, true));
     }
     let object = match outcome {
-        Ok((_, object)) => object,
-        Err(Outcome::Refused { message, .. } | Outcome::Moved(message)) => {
-            shown.refused = message;
+        Ok(object) => object,
+        Err((Outcome::Refused { message, .. } | Outcome::Moved(message), faults)) => {
+            (shown.refused, shown.faults) = (message, faults);
             return Ok(shown);
         }
-        Err(Outcome::Conflict { managers, fields }) => {
+        Err((Outcome::Conflict { managers, fields }, _)) => {
             shown.conflicts.push(Conflict { managers, fields });
             return Ok(shown);
         }
-        Err(Outcome::Failed { message, .. }) => {
+        Err((Outcome::Failed { message, .. }, _)) => {
             return Err(CliError::new(Kind::Cluster, format!("the dry run of {workload} failed: {message}")));
         }
-        Err(Outcome::Done(_)) => return Ok(shown),
+        Err((Outcome::Done(_), _)) => return Ok(shown),
     };
     shown.revision = predicted(&workload.name, &object);
+    shown.max_unavailable = max_unavailable(&object);
+    compare(&mut shown, &workload.name, &body, &object, level);
     if observed.set.is_some() {
         let live = session.object(workload)?;
+        existing(&mut shown, session, workload, &object, level)?;
         shown.fields = diff::changes(&cleaned(live), &cleaned(object));
     }
     Ok(shown)
+}
+
+/// Our own prediction beside the server's answer: where they differ, somebody changes templates on their way in.
+fn compare(shown: &mut Shown, name: &str, body: &Value, object: &Value, level: Level) {
+    let nothing = Value::Null;
+    let written = body.pointer("/spec/template").unwrap_or(&nothing);
+    let ours = default::template(written, level);
+    let theirs = object.pointer("/spec/template").unwrap_or(&nothing);
+    let in_template = |change: Change| Change { path: format!("spec.template.{}", change.path), ..change };
+    let differences: Vec<Change> = diff::changes(&ours, theirs).into_iter().map(in_template).collect();
+    if !differences.is_empty() {
+        let paths: Vec<&str> = differences.iter().take(MOST_NAMED).map(|change| change.path.as_str()).collect();
+        let more = if differences.len() > MOST_NAMED { ", .." } else { "" };
+        shown.warnings.push(format!(
+            "the server makes another template of it than the manifest says: {}{more}. An admission webhook changes \
+             it, or another manager owns fields of it; the revision's name is the server's",
+            paths.join(", ")
+        ));
+    }
+    let collisions = object.pointer("/status/collisionCount").and_then(Value::as_i64).unwrap_or_default();
+    let revision = controller_revision::name(name, &ours, i32::try_from(collisions).unwrap_or_default());
+    shown.predicted = Some(Predicted { revision, differences });
+}
+
+/// Whether the cluster has the template's revision already, by which name, and what follows from it.
+///
+/// Mirrors `getStatefulSetRevisions`: equal bytes win, whatever their age; else, from 1.34 on, the newest revision stays
+/// where it means the same.
+fn existing(
+    shown: &mut Shown,
+    session: &Session,
+    workload: &WorkloadId,
+    object: &Value,
+    level: Level,
+) -> Result<(), CliError> {
+    let revisions = match session.wait(read::controller_revisions(&session.cluster, workload)) {
+        Ok(revisions) => revisions,
+        Err(RequestError::Forbidden { .. }) => {
+            shown.warnings.push(
+                "ControllerRevisions may not be read: whether the template goes back to an existing one was not checked"
+                    .to_owned(),
+            );
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let digest = digest::template(object.pointer("/spec/template").unwrap_or(&Value::Null));
+    let restart = digest.restarted_at.unwrap_or_default();
+    let same = |revision: &&ControllerRevision| revision.hash == digest.hash && revision.restarted_at == restart;
+    if let Some(exact) = revisions.iter().find(|revision| Some(&revision.name) == shown.revision.as_ref()) {
+        shown.returns_to = Some(exact.name.clone());
+    } else if let Some(newest) = revisions.last().filter(same).filter(|_| level == Level::V1_36) {
+        shown.revision = Some(newest.name.clone());
+        shown.returns_to = Some(newest.name.clone());
+    } else if let Some(older) = revisions.iter().rev().find(same) {
+        let new = shown.revision.clone().unwrap_or_default();
+        shown.warnings.push(format!(
+            "the cluster keeps this very template as {}, in the form of an older Kubernetes: this one makes {new} of \
+             it, and pods that run {} are replaced once more",
+            older.name, older.name
+        ));
+    }
+    Ok(())
+}
+
+/// `maxUnavailable` as the server shows it: it does so only where it heeds it. A share is rounded down, at least one.
+fn max_unavailable(object: &Value) -> Option<u32> {
+    let value = object.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable")?;
+    let replicas = object.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+    let count = match value {
+        Value::String(share) => replicas.saturating_mul(share.trim_end_matches('%').parse().ok()?) / 100,
+        other => other.as_u64()?,
+    };
+    u32::try_from(count.max(1)).ok()
 }
 
 /// What would be applied; after a drift, what would put Git's state back.
@@ -97,7 +189,7 @@ fn predicted(name: &str, object: &Value) -> Option<String> {
 }
 
 /// The object without what the server or the daemon keeps in it.
-fn cleaned(mut object: Value) -> Value {
+pub(super) fn cleaned(mut object: Value) -> Value {
     for (parent, keys) in [
         ("", &["status"][..]),
         ("/metadata", &["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"]),

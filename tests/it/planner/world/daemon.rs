@@ -11,7 +11,7 @@ use phaseline::rollout::{decide, progress};
 
 use super::World;
 use super::cluster::{Pod, Set, View};
-use super::server::Answer;
+use super::server::{Answer, request_text};
 use crate::planner::bench::{self, T0};
 
 /// A daemon that is deliberately wrong in one way.
@@ -236,7 +236,7 @@ impl World {
             uid: set.uid.to_string(),
             generation: set.generation,
             old_record: text.to_string(),
-            clear_request: false,
+            clear_request: None,
         };
         let go_on = |to: u32| {
             let mut new = (*record).clone();
@@ -348,6 +348,7 @@ fn live(set: &Set, record: RecordState) -> LiveSet {
         update_revision: set.update.revision(),
         record,
         request: set.request.as_ref().map(|request| Ok((**request).clone())),
+        request_text: set.request.as_deref().map(request_text).unwrap_or_default(),
         owners: set.owners.list(),
     }
 }

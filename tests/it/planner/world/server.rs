@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use phaseline::model::{Action, ApplyKind, FieldOwner, PARKED, Reason, Record};
+use phaseline::model::{Action, ApplyKind, FieldOwner, PARKED, Reason, Record, Request};
 
 use super::cluster::{Owners, Set, Tpl};
 use super::{Mutant, World};
@@ -15,6 +15,11 @@ pub(crate) enum Answer {
     Moved,
     /// Refused with a reason that is not to be sent again.
     Refused(Reason, String),
+}
+
+/// A request as it is written on the set.
+pub(crate) fn request_text(request: &Request) -> String {
+    serde_json::to_string(request).expect("a request is JSON")
 }
 
 impl World {
@@ -30,10 +35,11 @@ impl World {
             | Action::HandOverReplicas { base, .. }
             | Action::Adopt { base, .. }
             | Action::Release { base, .. } => based(base),
-            Action::Patch { uid, generation, old_record, .. } => set.is_some_and(|set| {
+            Action::Patch { uid, generation, old_record, clear_request, .. } => set.is_some_and(|set| {
                 *uid == set.uid.to_string()
                     && *generation == set.generation
                     && set.record.as_deref() == Some(old_record.as_str())
+                    && (clear_request.is_none() || *clear_request == set.request.as_deref().map(request_text))
             }),
             Action::DeletePod { ordinal, uid, resource_version } => self
                 .cluster
@@ -61,7 +67,7 @@ impl World {
                     set.owners.strategy = FieldOwner::DAEMON;
                 }
                 set.record = Some(Rc::from(record.encode()));
-                if *clear_request {
+                if clear_request.is_some() {
                     set.request = None;
                 }
                 self.cluster.touch_set(moves);

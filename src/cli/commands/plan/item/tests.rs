@@ -14,7 +14,7 @@ fn composed(desired: &Desired, observed: &Observed, shown: Shown) -> PlanItem {
 }
 
 fn plan_of(items: Vec<PlanItem>) -> PlanObject {
-    PlanObject::of(&commit('b'), items, Vec::new(), 0)
+    PlanObject { items, ..PlanObject::of(Commit::of(&commit('b')), "1.36") }
 }
 
 fn printed(plan: &PlanObject) -> String {
@@ -42,10 +42,11 @@ prod/web: a staged rollout
   current commit aaaaaaaaaa, hash aaaaaaaaaa, web-old
   target  commit bbbbbbbbbb, hash bbbbbbbbbb, web-777
   ~ spec.image: \"a\" -> \"b\"
-  STAGE      PODS   PARTITION   ORDINALS         WAITS FOR                      STATE
-  1 canary   1/6    5           web-5            Ready, then promote            start
-  2 third    3/6    3           web-3 to web-5   Ready for 1m, then pause 10m   next
-  3 rest     6/6    0           web-0 to web-5   Ready                          next
+  STAGE      PODS   PARTITION   ORDINALS         DOWN                            WAITS FOR                      STATE
+  1 canary   1/6    5           web-5            web-5                           Ready, then promote            start
+  2 third    3/6    3           web-3 to web-5   web-4 to web-3, one at a time   Ready for 1m, then pause 10m   next
+  3 rest     6/6    0           web-0 to web-5   web-2 to web-0, one at a time   Ready                          next
+  soaks and pauses take at least 10m, and as long as it takes somebody to promote
 
 1 of 1 workloads would change
 "
@@ -86,9 +87,9 @@ fn anything_broken_is_the_exit_code_two() {
     let plan = plan_of(vec![broken]);
     assert_eq!(plan.exit_code(), 2);
     assert!(printed(&plan).contains("  web.yaml:3: error: no such key\n    hint: remove it\n"), "{}", printed(&plan));
-    let elsewhere = PlanObject::of(&commit('b'), vec![good.clone()], vec![error], 0);
+    let elsewhere = PlanObject { diagnostics: vec![error], ..plan_of(vec![good.clone()]) };
     assert_eq!(elsewhere.exit_code(), 2);
-    let warned = PlanObject::of(&commit('b'), vec![good], vec![Diagnostic::warning("a.yaml", 1, "odd")], 0);
+    let warned = PlanObject { diagnostics: vec![Diagnostic::warning("a.yaml", 1, "odd")], ..plan_of(vec![good]) };
     assert_eq!(warned.exit_code(), 0);
 }
 
@@ -128,7 +129,7 @@ fn the_json_has_stable_names() {
     );
     assert_eq!(
         item["stages"][1],
-        json!({"number": 2, "name": "third", "count": 3, "partition": 3, "ordinals": [3, 5], "readySeconds": 60,
+        json!({"number": 2, "name": "third", "count": 3, "partition": 3, "ordinals": [3, 5], "replaced": [3, 4], "downAtMost": 1, "readySeconds": 60,
             "pause": "duration", "pauseSeconds": 600, "state": "next"})
     );
 }

@@ -1,0 +1,178 @@
+//! The cluster as it would be if a commit were in force: Healthy, at rest, every pod Ready.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::daemon::Wish;
+use crate::manifest::default::{self, Level};
+use crate::model::{
+    Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, PARKED, Pod, PodPhase, Progress, Record, RecordState, Seen,
+    TemplateHash, Version, WorkloadId,
+};
+use crate::revision::controller_revision;
+use crate::revision::history::Numbered;
+
+/// More pods than that are not made up one by one.
+const MOST_PODS: u32 = 10_000;
+/// Stands for the set's uid.
+const UID: &str = "assumed";
+
+/// The cluster's side of a wish that is taken as fulfilled; `replicas` where the manifest states none.
+pub(super) fn observed(
+    workload: &WorkloadId,
+    wish: &Wish,
+    history: &[Numbered],
+    replicas: u32,
+    level: Level,
+    now: Timestamp,
+) -> Observed {
+    let mut observed = Observed {
+        workload: workload.clone(),
+        set: None,
+        pods: BTreeMap::new(),
+        stale_seconds: None,
+        refused: None,
+        progress: Progress::default(),
+    };
+    let Some(desired) = &wish.desired else { return observed };
+    let name = revision(&workload.name, &desired.tip, level);
+    let replicas = desired.tip.replicas.unwrap_or(replicas);
+    let record = record(desired, history, &name, now);
+    observed.set = Some(live(&desired.tip, record, replicas, name.clone()));
+    let start = desired.tip.start;
+    let ordinals = start..start.saturating_add(replicas.min(MOST_PODS));
+    observed.pods = ordinals.map(|ordinal| (Ordinal(ordinal), pod(ordinal, &name, now))).collect();
+    observed
+}
+
+/// The name that a server of that level gives to a version's template, where it has none like it yet.
+pub(super) fn revision(name: &str, version: &Version, level: Level) -> String {
+    let template = version.manifest.pointer("/spec/template").unwrap_or(&Value::Null);
+    controller_revision::name(name, &default::template(template, level), 0)
+}
+
+/// The set as a server of that level would return it, as far as a manifest tells.
+pub(super) fn object(version: &Version, level: Level) -> Value {
+    let mut object = (*version.manifest).clone();
+    if let Some(spec) = object.get_mut("spec") {
+        *spec = default::stateful_set(spec, level);
+    }
+    object
+}
+
+fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -> Record {
+    let tip = &desired.tip;
+    let target = Seen {
+        commit: tip.commit.id.clone(),
+        hash: tip.hash.clone(),
+        restart: tip.restart.clone().unwrap_or_default(),
+    };
+    Record {
+        v: Record::VERSION,
+        epoch: 1,
+        rollout: format!("{}-1", tip.hash.short()),
+        stable: Some(target.clone()),
+        back: name.to_owned(),
+        target,
+        mode: Mode::Staged,
+        plan: desired.plan.clone(),
+        digest: desired.plan_digest.clone(),
+        stage: None,
+        exposed: None,
+        done: true,
+        partition: PARKED,
+        generation: 1,
+        live: tip.hash.clone(),
+        rest: tip.rest.clone(),
+        began: now.as_second(),
+        at: now.as_second(),
+        promoted: false,
+        hold: None,
+        failed: Vec::new(),
+        proven: proven(history, tip),
+        req: None,
+    }
+}
+
+/// The revisions that are taken as proven: the last ones before the one in force, and itself, oldest first.
+fn proven(history: &[Numbered], tip: &Version) -> Vec<TemplateHash> {
+    /// As many as a record keeps.
+    const MOST: usize = 10;
+    let until = history.iter().rposition(|entry| entry.hash == tip.hash).unwrap_or_default();
+    let mut newest: Vec<TemplateHash> = vec![tip.hash.clone()];
+    for entry in history.iter().take(until).rev() {
+        if newest.len() >= MOST {
+            break;
+        }
+        if !newest.contains(&entry.hash) {
+            newest.push(entry.hash.clone());
+        }
+    }
+    newest.reverse();
+    newest
+}
+
+fn live(tip: &Version, record: Record, replicas: u32, name: String) -> LiveSet {
+    let value = &tip.manifest;
+    let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+    let claims = value.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+    let claim_name = |claim: &Value| claim.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
+    LiveSet {
+        uid: UID.to_owned(),
+        resource_version: "1".to_owned(),
+        generation: 1,
+        terminating: false,
+        replicas,
+        start: tip.start,
+        min_ready_seconds: number("/spec/minReadySeconds").unwrap_or_default(),
+        parallel: value.pointer("/spec/podManagementPolicy").is_some_and(|policy| policy == "Parallel"),
+        strategy: "RollingUpdate".to_owned(),
+        partition: Some(PARKED),
+        max_unavailable: false,
+        deletes_claims_when_scaled: tip.deletes_claims_when_scaled,
+        claim_templates: claims.into_iter().flatten().filter_map(claim_name).collect(),
+        template: tip.hash.clone(),
+        restarted_at: tip.restart.clone().unwrap_or_default(),
+        observed_generation: 1,
+        current_revision: name.clone(),
+        update_revision: name,
+        record: {
+            let text = record.encode();
+            RecordState::Is(Box::new(record), text)
+        },
+        request: None,
+        request_text: String::new(),
+        owners: vec![FieldOwner {
+            manager: FieldOwner::DAEMON.to_owned(),
+            apply: true,
+            subresource: String::new(),
+            time: None,
+            template: true,
+            strategy: true,
+            replicas: tip.replicas.is_some(),
+            record: true,
+        }],
+    }
+}
+
+fn pod(ordinal: u32, revision: &str, now: Timestamp) -> Pod {
+    Pod {
+        ordinal: Ordinal(ordinal),
+        uid: format!("{UID}-{ordinal}"),
+        resource_version: "1".to_owned(),
+        owner: UID.to_owned(),
+        revision: revision.to_owned(),
+        created: now,
+        scheduled: Some(now),
+        started: Some(now),
+        ready: true,
+        ready_since: Some(now),
+        terminating: false,
+        phase: PodPhase::Running,
+        restarts: 0,
+        faults: Vec::new(),
+        node_lost: false,
+    }
+}

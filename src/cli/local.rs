@@ -1,0 +1,32 @@
+//! A command's way to a repository on this machine, read where it lies.
+
+use super::args::GlobalArgs;
+use super::error::{CliError, Kind};
+use crate::git::{self, GitError, Mirror, Place, SourceConfig};
+use crate::model::CommitId;
+
+/// The repository of --repo, else the one around the current folder (or of the hook that runs); nothing is fetched.
+pub(crate) fn open(global: &GlobalArgs) -> Result<Mirror, CliError> {
+    let path = global.path.as_deref().unwrap_or_default();
+    let Some(repo) = global.repo.as_deref().filter(|repo| !repo.is_empty()) else {
+        return Ok(Mirror::in_place(Place::Here, path)?);
+    };
+    let config = SourceConfig { url: repo.to_owned(), ..SourceConfig::default() };
+    match config.local()? {
+        Some(folder) => Ok(Mirror::in_place(Place::At(&folder), path)?),
+        None => {
+            let message = format!("{} is no repository on this machine", git::shown_address(repo));
+            Err(CliError::new(Kind::Usage, message)
+                .hint("clone it, and name the clone with --repo, or run the command inside of it"))
+        }
+    }
+}
+
+/// The commit that is meant; none where nothing goes by that name.
+pub(crate) fn find(mirror: &Mirror, rev: &str) -> Result<Option<CommitId>, CliError> {
+    match mirror.resolve(rev) {
+        Ok(commit) => Ok(Some(commit)),
+        Err(GitError::UnknownRevision { .. } | GitError::NoTip) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
