@@ -44,7 +44,7 @@ impl Repository {
             if self.since_merge < PLAIN_BETWEEN_MERGES || self.commits + 2 > end || first {
                 self.since_merge += 1;
                 let mut sets = vec![set];
-                if set % 4 == 0 {
+                if set.is_multiple_of(4) {
                     let other = self.pick();
                     self.versions[other] += 1;
                     sets.push(other);

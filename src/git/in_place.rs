@@ -106,7 +106,7 @@ impl Mirror {
     }
 
     /// Adds the folders in which Git keeps what a push brought until the hooks have let it in.
-    fn add_objects_of_a_push(&self) -> Result<(), GitError> {
+    pub(crate) fn add_objects_of_a_push(&self) -> Result<(), GitError> {
         let folders = ["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"].into_iter().filter_map(env::var_os);
         let odb = self.odb()?;
         for folder in folders.flat_map(|list| env::split_paths(&list).collect::<Vec<_>>()) {

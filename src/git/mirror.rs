@@ -96,18 +96,27 @@ impl Mirror {
 
     /// A second way into the same mirror, for another thread. Damage that one finds, the other one's next fetch mends.
     pub(crate) fn another(&self) -> Result<Self, GitError> {
-        let repo = open_repository(&self.dir).map_err(|error| self.mirror_error(&error))?;
-        Ok(Self {
+        let repo = if self.in_place {
+            let flags = git2::RepositoryOpenFlags::NO_SEARCH;
+            Repository::open_ext(self.repo.path(), flags, std::iter::empty::<&Path>())
+        } else {
+            open_repository(&self.dir)
+        };
+        let another = Self {
             source: self.source.clone(),
             credentials: self.credentials.clone(),
             dir: self.dir.clone(),
-            repo,
+            repo: repo.map_err(|error| self.mirror_error(&error))?,
             limits: self.limits,
             suspect: self.suspect.clone(),
             renewed: self.renewed,
             in_place: self.in_place,
             trees: RefCell::default(),
-        })
+        };
+        if another.in_place {
+            another.add_objects_of_a_push()?;
+        }
+        Ok(another)
     }
 
     /// The address as it may be shown: without credentials.

@@ -39,8 +39,12 @@ impl Index {
         }
         let line =
             file::read(&line_path(mirror)).and_then(|bytes| code::line(&bytes, &mirror.path())).unwrap_or_default();
+    /// The index as it was kept, or an empty one. Nothing is kept of a repository that is read in place: it is not ours.
+    pub fn open(mirror: &Mirror, reader: Reader) -> Self {
+        let kept = |path: PathBuf| if mirror.in_place { None } else { file::read(&path) };
+        let line = kept(line_path(mirror)).and_then(|bytes| code::line(&bytes, &mirror.path())).unwrap_or_default();
         let mut blobs = Blobs { reader, known: Default::default(), changed: false };
-        if let Some(bytes) = file::read(&blobs_path(mirror)) {
+        if let Some(bytes) = kept(blobs_path(mirror)) {
             blobs.known = code::blobs(&bytes, &blobs.reader).unwrap_or_default();
         }
         Self { line, blobs }

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn rules_tell_good_from_bad() {
-        let cases: &[(fn(&str) -> Rule, &[&str], &[&str])] = &[
+        type Case = (fn(&str) -> Rule, &'static [&'static str], &'static [&'static str]);
+        let cases: &[Case] = &[
             (dns_label, &["a", "0-a"], &["", "-a", "A", "a.b", "a_b"]),
             (dns_subdomain, &["a.b-c.0"], &["", "a..b", ".a", "a.", "A.b"]),
             (qualified_name, &["a", "A_b.c", "x.io/Name"], &["", "/a", "a/", "a/b/c", "X.io/a", "_a"]),
