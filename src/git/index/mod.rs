@@ -31,14 +31,6 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index as it was kept, or an empty one: nothing is kept beside a repository that is read in place.
-    pub fn open(mirror: &Mirror, reader: Reader) -> Self {
-        if mirror.in_place {
-            let blobs = Blobs { reader, known: Default::default(), changed: false };
-            return Self { line: Line::default(), blobs };
-        }
-        let line =
-            file::read(&line_path(mirror)).and_then(|bytes| code::line(&bytes, &mirror.path())).unwrap_or_default();
     /// The index as it was kept, or an empty one. Nothing is kept of a repository that is read in place: it is not ours.
     pub fn open(mirror: &Mirror, reader: Reader) -> Self {
         let kept = |path: PathBuf| if mirror.in_place { None } else { file::read(&path) };
