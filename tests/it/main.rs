@@ -12,6 +12,7 @@ mod controlplane;
 mod e2e;
 mod git;
 mod hooks;
+mod lint;
 mod planner;
 mod source;
 mod support;

@@ -5,6 +5,7 @@ mod checks;
 use serde_json::Value;
 
 use super::findings::Findings;
+use super::foreign;
 use super::level::Checks;
 use super::parse::{Document, SET_KIND};
 use super::words::{is_dns_label, show};
@@ -82,7 +83,13 @@ pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) ->
         findings.error("/apiVersion", message).hint = if is_kruise(document) {
             "it is Kruise's, not driven by Phaseline".into()
         } else {
-            format!("write `apiVersion: {API_VERSION}`")
+            match document.api_version() {
+                "apps/v1beta1" | "apps/v1beta2" | "extensions/v1beta1" => format!(
+                    "Kubernetes serves it no more: write `apiVersion: {API_VERSION}`, and `spec.selector` with the \
+                     labels of the template"
+                ),
+                _ => format!("write `apiVersion: {API_VERSION}`"),
+            }
         };
     } else {
         checks::run(value, checks, &mut findings);
@@ -117,7 +124,8 @@ fn identify(value: &Value, default_namespace: &str, findings: &mut Findings<'_>)
         Some(Value::String(name)) if is_dns_label(name) => name,
         Some(other) => {
             let message = format!("{} is no name of a StatefulSet", super::words::found(other));
-            findings.error("/metadata/name", message).hint = DNS_LABEL.into();
+            let hint = other.as_str().and_then(foreign::placeholder).unwrap_or(DNS_LABEL);
+            findings.error("/metadata/name", message).hint = hint.into();
             return None;
         }
     };

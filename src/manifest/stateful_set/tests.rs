@@ -162,7 +162,7 @@ fn fields_that_cannot_be_are_told_with_their_place() {
         ("{a: b}", "{phaseline.dev/request: '{}'}".into(), "5:17: the annotation `phaseline.dev/request` is Phaseline's own | remove it from the manifest".into()),
         ("  name: web\n", "  name: web\n  uid: 1-2\n".into(), "5:3: `metadata.uid` belongs to one object of one cluster | the manifest was exported from a cluster: remove `uid`, `resourceVersion` and `status`".into()),
         ("  name: web\n", "  name: web\n  resourceVersion: '7'\n".into(), "5:3: `metadata.resourceVersion` belongs to one object of one cluster | the manifest was exported from a cluster: remove `uid`, `resourceVersion` and `status`".into()),
-        ("apps/v1\n", "apps/v1beta1\n".into(), "1:13: a StatefulSet of `apps/v1beta1` is not driven | write `apiVersion: apps/v1`".into()),
+        ("apps/v1\n", "apps/v1beta1\n".into(), "1:13: a StatefulSet of `apps/v1beta1` is not driven | Kubernetes serves it no more: write `apiVersion: apps/v1`, and `spec.selector` with the labels of the template".into()),
         ("apps/v1\n", "apps.kruise.io/v1beta1\n".into(), "1:13: a StatefulSet of `apps.kruise.io/v1beta1` is not driven | it is Kruise's, not driven by Phaseline".into()),
     ] {
         let reading = with(old, &new);

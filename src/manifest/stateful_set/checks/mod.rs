@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::default::{self, Level};
 use super::super::findings::Findings;
+use super::super::foreign::placeholder;
 use super::super::level::Checks;
 use super::super::places::join;
 use super::super::words::{found, show};
@@ -51,6 +52,7 @@ pub(super) fn run(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
     exported(value, findings);
     annotations(value, findings);
     driven(value, checks, findings);
+    images(value, findings);
     if findings.has_error() {
         // What server-side apply cannot read it does not validate either.
         typed::check(value, checks.level(), findings);
@@ -59,6 +61,20 @@ pub(super) fn run(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
     typed::check(value, checks.level(), findings);
     if !findings.has_error() {
         validate(value, checks, findings);
+    }
+}
+
+/// An image may be any text to the server; one that was to be filled in is none to a node.
+fn images(value: &Value, findings: &mut Findings<'_>) {
+    for list in ["containers", "initContainers"] {
+        let containers = value.pointer("/spec/template/spec").and_then(|pod| pod.get(list)).and_then(Value::as_array);
+        for (index, container) in containers.into_iter().flatten().enumerate() {
+            let Some(image) = container.get("image").and_then(Value::as_str) else { continue };
+            let Some(hint) = placeholder(image) else { continue };
+            let at = At::top("spec").child("template").child("spec").child(list).index(index).child("image");
+            let finding = findings.warning(&at.pointer, format!("`{}`: {} is no image", at.path, show(image)));
+            (finding.hint, finding.path, finding.code) = (hint.into(), at.path, "placeholder".into());
+        }
     }
 }
 

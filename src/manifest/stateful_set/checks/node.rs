@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::super::super::findings::Findings;
+use super::super::super::foreign::placeholder;
 use super::super::super::places::join;
 use super::super::super::words::{found, nearest};
 
@@ -142,7 +143,8 @@ impl Report<'_, '_> {
 
     /// A value that cannot be.
     pub(super) fn invalid(&mut self, at: &At, value: &Value, rule: &str) {
-        self.add(at, "invalid-value", &format!("{} {rule}", found(value)), String::new());
+        let hint = value.as_str().and_then(placeholder).unwrap_or_default();
+        self.add(at, "invalid-value", &format!("{} {rule}", found(value)), hint.to_owned());
     }
 
     /// A text that cannot be.
@@ -179,6 +181,7 @@ impl Report<'_, '_> {
     /// A word that is none of those that are known.
     pub(super) fn unsupported(&mut self, at: &At, value: &str, known: &[&str]) {
         let hint = match nearest(value, known) {
+            _ if placeholder(value).is_some() => placeholder(value).unwrap_or_default().to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("one of {}", listed(known)),
         };

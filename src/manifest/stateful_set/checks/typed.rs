@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::super::super::default::Level;
 use super::super::super::findings::Findings;
+use super::super::super::foreign::placeholder;
 use super::super::super::go_json;
 use super::super::super::quantity::Number;
 use super::super::super::words::{found, nearest, show};
@@ -212,6 +213,7 @@ impl Walk<'_, '_> {
     }
 
     fn expected(&mut self, at: &At, what: &str, value: &Value, hint: &str) {
+        let hint = value.as_str().and_then(placeholder).unwrap_or(hint);
         let hint = if hint.is_empty() { explained(&at.path) } else { hint.to_owned() };
         let finding =
             self.findings.error(&at.pointer, format!("`{}`: {} is given, {what} is expected", at.path, found(value)));
