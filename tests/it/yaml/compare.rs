@@ -89,10 +89,13 @@ pub(super) fn canonical(json: &str) -> Option<String> {
     Some(match json.as_bytes()[0] {
         b'{' => {
             let map: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap();
-            let entry = |(key, value): (&String, &Box<RawValue>)| {
+            let entry = |(key, value): (&String, &RawValue)| {
                 Some(format!("{}:{}", go_json::exact(&Value::from(key.as_str())), canonical(value.get())?))
             };
-            format!("{{{}}}", map.iter().map(entry).collect::<Option<Vec<_>>>()?.join(","))
+            format!(
+                "{{{}}}",
+                map.iter().map(|(key, value)| (key, &**value)).map(entry).collect::<Option<Vec<_>>>()?.join(",")
+            )
         }
         b'[' => {
             let list: Vec<Box<RawValue>> = serde_json::from_str(json).unwrap();

@@ -1,6 +1,6 @@
 //! Checks the pod template, as `ValidatePodTemplateSpec` does from 1.36 on and every version with the pods themselves.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use serde_json::Value;
 
