@@ -221,7 +221,7 @@ fn keys_without_a_value_are_absent_but_in_maps() {
         "spec": {"minReadySeconds": null, "template": {"spec": {"nodeSelector": {"zone": null}, "volumes": null,
             "containers": [{"name": "web", "command": null, "resources": {"limits": {"cpu": null}, "requests": null}}]}}},
     });
-    super::strip_nulls(&mut value);
+    strip_nulls(&mut value);
     let expected = serde_json::json!({
         "metadata": {"name": "web", "labels": {"a": "", "b": "1"}},
         "spec": {"template": {"spec": {"nodeSelector": {"zone": ""},
