@@ -13,7 +13,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::SystemTime;
 
 use phaseline::manifest::default::Level;
-use phaseline::manifest::{Checks, Document, stateful_set};
+use phaseline::manifest::update::forbidden_changes;
+use phaseline::manifest::{Checks, Document, Manifest, stateful_set};
 use serde_json::{Value, json};
 
 use mutate::Mutator;
@@ -44,24 +45,23 @@ impl Oracle {
         Self { stdin: child.stdin.take(), child, stdout }
     }
 
-    fn ask(&mut self, manifests: &[Value]) -> Vec<Value> {
-        let requests: Vec<String> =
-            manifests.iter().map(|manifest| json!({"mode": "apply", "manifest": manifest}).to_string()).collect();
+    fn ask(&mut self, requests: &[Value]) -> Vec<Value> {
+        let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
         let mut stdin = self.stdin.take().unwrap();
         let writer = std::thread::spawn(move || {
-            for request in requests {
-                writeln!(stdin, "{request}").unwrap();
+            for line in lines {
+                writeln!(stdin, "{line}").unwrap();
             }
             stdin.flush().unwrap();
             stdin
         });
-        let answers = manifests
+        let answers = requests
             .iter()
-            .map(|manifest| {
+            .map(|request| {
                 let mut line = String::new();
                 self.stdout.read_line(&mut line).unwrap();
                 let answer: Value = serde_json::from_str(&line).unwrap();
-                assert!(answer.get("failure").is_none(), "{answer} to {manifest}");
+                assert!(answer.get("failure").is_none(), "{answer} to {request}");
                 answer
             })
             .collect();
@@ -85,15 +85,65 @@ fn errors(manifest: &Value, level: Level) -> Vec<String> {
     reading.diagnostics.into_iter().filter(|finding| finding.is_error()).map(|finding| finding.message).collect()
 }
 
-#[test]
-fn nothing_is_refused_that_a_server_takes() {
+/// How many manifests to ask about, and the seed; none where nobody wants it.
+fn wanted() -> Option<(u64, u64)> {
     let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let Some(count) = number("PHASELINE_DIFFERENTIAL") else {
         println!("left out: PHASELINE_DIFFERENTIAL=N asks Kubernetes about N manifests");
-        return;
+        return None;
     };
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    let seed = number("PHASELINE_SEED").unwrap_or_else(clock);
+    Some((count, number("PHASELINE_SEED").unwrap_or_else(clock)))
+}
+
+fn read(manifest: &Value) -> Option<(Manifest, Document)> {
+    let document = Document::new("set.yaml", 1, manifest.clone());
+    Some((stateful_set::read_for(&document, "default", Checks::Past).manifest?, document))
+}
+
+#[test]
+fn a_change_is_forbidden_where_the_server_forbids_it() {
+    let Some((count, seed)) = wanted() else { return };
+    let mutator = Mutator::new();
+    let mut wrong = Vec::new();
+    for (level, minor) in [(Level::V1_36, "1.36"), (Level::V1_33, "1.33")] {
+        let mut oracle = Oracle::of(minor);
+        let (mut forbidden, mut free) = (0, 0);
+        for first in (0..count).step_by(usize::try_from(BATCH).unwrap()) {
+            let seeds = first..count.min(first + BATCH);
+            let pairs: Vec<_> =
+                seeds.map(|index| mutator.pair(seed.wrapping_mul(1_000_003).wrapping_add(index))).collect();
+            let requests: Vec<Value> = pairs
+                .iter()
+                .map(|(before, after)| json!({"mode": "update", "before": [before], "manifest": after.manifest}))
+                .collect();
+            for ((before, after), answer) in pairs.iter().zip(oracle.ask(&requests)) {
+                // What was refused to begin with is no set to change.
+                let (Some((old, _)), Some((new, document))) = (read(before), read(&after.manifest)) else { continue };
+                if answer.get("before").is_some() || answer["accepted"] != true && answer["code"] != 422 {
+                    continue;
+                }
+                let causes = answer["causes"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let theirs = causes.iter().any(|cause| {
+                    cause["message"].as_str().is_some_and(|message| message.contains("updates to statefulset spec"))
+                });
+                let ours = forbidden_changes(&old, &new, &document, level, "before");
+                (forbidden, free) = (forbidden + usize::from(theirs), free + usize::from(!theirs));
+                if theirs == ours.is_empty() && wrong.len() < MOST_SHOWN {
+                    wrong.push(format!("{minor} forbidden is {theirs}: {:?} {ours:?}", after.changes));
+                }
+            }
+        }
+        println!(
+            "Kubernetes {minor}: of {count} changes {forbidden} forbidden and {free} free ones are told, seed {seed}"
+        );
+    }
+    assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_is_refused_that_a_server_takes() {
+    let Some((count, seed)) = wanted() else { return };
     let mutator = Mutator::new();
     let mut wrong = Vec::new();
     for (level, minor) in [(Level::V1_36, "1.36"), (Level::V1_33, "1.33")] {
@@ -104,8 +154,9 @@ fn nothing_is_refused_that_a_server_takes() {
             let seeds = first..count.min(first + BATCH);
             let made: Vec<_> =
                 seeds.map(|index| mutator.manifest(seed.wrapping_mul(1_000_003).wrapping_add(index))).collect();
-            let manifests: Vec<Value> = made.iter().map(|made| made.manifest.clone()).collect();
-            for (made, answer) in made.iter().zip(oracle.ask(&manifests)) {
+            let requests: Vec<Value> =
+                made.iter().map(|made| json!({"mode": "apply", "manifest": made.manifest})).collect();
+            for (made, answer) in made.iter().zip(oracle.ask(&requests)) {
                 let said = errors(&made.manifest, level);
                 if answer["accepted"] == true {
                     if !said.is_empty() && wrong.len() < MOST_SHOWN {
