@@ -235,3 +235,19 @@ fn the_examples_are_let_in() {
     let said = site.accepted(&["main"]);
     assert!(said.contains("0 errors, 0 warnings") && said.contains("cache") && said.contains("etcd"), "{said}");
 }
+
+#[test]
+fn of_many_sets_those_that_change_are_shown() {
+    let site = site();
+    let name = |number: usize| format!("set{number:02}");
+    for number in 0..60 {
+        site.repo.write(format!("{0}/{0}.yaml", name(number)), named(&name(number), GOOD));
+    }
+    site.repo.commit("many");
+    assert!(site.accepted(&["main"]).contains("lines more"));
+    site.repo.commit_file("set57/set57.yaml", &named("set57", &GOOD.replace("nginx:1.27", "nginx:1.28")));
+    let said = site.accepted(&["main"]);
+    for words in ["default/set57: a staged rollout", "nginx:1.28", "and 55 more", "1 of 61 workloads would change"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
