@@ -251,3 +251,23 @@ fn of_many_sets_those_that_change_are_shown() {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
+
+#[test]
+fn words_of_commits_and_manifests_steer_no_terminal() {
+    let site = site();
+    let odd = GOOD.replace(
+        "      labels: {app: web}\n    spec:",
+        "      labels: {app: web}\n      annotations: {odd: \"\\e[2J\\u202Ered\\a\\x9b1m\"}\n    spec:",
+    );
+    assert_ne!(odd, GOOD);
+    site.repo.write("web/web.yaml", &odd);
+    site.repo.commit("\u{1b}]0;title\u{7} \u{202e}subject\u{9b}2J\n\nbody");
+    let said = site.accepted(&["main"]);
+    assert!(said.contains("odd") && said.contains("subject"), "{said}");
+    site.repo.write("web/web.yaml", odd.replace("replicas: 3", "replicas: \"\\e[31m\\u202e3\\x9b\""));
+    site.repo.commit("bad");
+    assert!(site.refused(&["main"]).contains("web/web.yaml:8:13"));
+    site.repo.write("web/web.yaml", odd.replace("replicas: 3", "\"\\e[31mrepl\\a\": 3"));
+    site.repo.commit("an unknown field");
+    site.refused(&["main"]);
+}
