@@ -11,6 +11,7 @@ pub mod bind;
 pub mod default;
 pub mod fields;
 mod findings;
+mod foreign;
 pub mod go_json;
 mod hint;
 pub mod leans_on;

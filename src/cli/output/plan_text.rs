@@ -14,6 +14,7 @@ use crate::model::{CommitId, Phase, Reason, TemplateHash};
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
     let commit = &plan.commit;
     let line = match commit.id.as_str() {
+        "" if commit.author.is_empty() => format!("commit {}", commit.subject),
         "" => format!("{}: {}", commit.author, commit.subject),
         id => format!("commit {} {}: {}", short(id), commit.author, commit.subject),
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::findings::limit;
+use super::foreign;
 use super::hint;
 use super::places::{Places, Spot};
 use super::yaml::{Reading, Remark};
@@ -222,6 +223,12 @@ impl Reader<'_> {
 
     /// Reports a document that is no Kubernetes object: an error where it may have been meant as a set or a plan.
     fn no_object(&mut self, document: &Document, message: &str) {
+        if let Some(known) = foreign::document(self.file, &document.value) {
+            let severity = if known.hides { Severity::Error } else { Severity::Warning };
+            let message = format!("this is {}, and no Kubernetes object", known.what);
+            let finding = Diagnostic::error(self.file, document.line, message).hint(known.hint).code("no-object");
+            return self.findings.push(Diagnostic { severity, ..finding });
+        }
         let spec = document.value.get("spec").unwrap_or(&document.value);
         let has = |key| spec.get(key).is_some();
         let meant = if is_plan_file(self.file) || document.kind() == PLAN_KIND || has("stages") || has("ramp") {
