@@ -37,6 +37,7 @@ pub(crate) fn commit(letter: char) -> CommitInfo {
         author: "Ann".into(),
         email: "ann@example.org".into(),
         time: 1_772_000_000,
+        zone: 0,
         subject: format!("web: {letter}"),
         message: format!("web: {letter}\n"),
     }

@@ -6,15 +6,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tracing::warn;
 
-use crate::git::{GitError, Goal, Histories, Listing, MAX_COMMITS, Mirror, Place, SourceConfig, histories};
+use super::sources::chain;
+use crate::git::{
+    FileEntry, GitError, Goal, Histories, Index, Listing, MAX_COMMITS, Mirror, Place, Reader, SourceConfig,
+};
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
 use crate::manifest::{
     Bound, BoundWorkload, Checks, Document, Manifest, apply_body::rest_digest, bind, bind_for, parse,
 };
-use crate::model::{CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, Version, Wanted, WorkloadId};
+use crate::model::{
+    CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, TemplateHash, Version, Wanted, WorkloadId,
+};
 use crate::revision::digest;
-use crate::revision::history::{BlobId, Numbered, Reading, number};
+use crate::revision::history::{BlobId, Numbered, number};
+use crate::revision::reading::Reading;
 
 mod looks;
 
@@ -98,7 +105,7 @@ pub struct Source {
     mirror: Mirror,
     scope: Scope,
     parsed: BTreeMap<(String, BlobId), Arc<Parsed>>,
-    readings: BTreeMap<BlobId, Arc<Reading>>,
+    index: Index,
     histories: Option<Histories>,
     view: Option<Arc<View>>,
 }
@@ -123,7 +130,11 @@ impl Source {
 
     /// The same on a repository that is open already.
     pub fn on(mirror: Mirror, scope: Scope) -> Self {
-        Self { mirror, scope, parsed: BTreeMap::new(), readings: BTreeMap::new(), histories: None, view: None }
+        let version = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PHASELINE_READER"));
+        let namespace = scope.default_namespace.clone();
+        let reader = Reader { version: version.into(), namespace, read: Reading::of };
+        let index = Index::open(&mirror, reader);
+        Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None }
     }
 
     /// Opens a repository on disk to read it where it lies; `path` is the folder in it that holds the manifests.
@@ -219,11 +230,13 @@ impl Source {
     pub fn version_at(&mut self, commit: &CommitId, workload: &WorkloadId) -> Option<Version> {
         let info = self.mirror.commit(commit).ok()?;
         // Only the files that name it: a push that changes every workload asks for every one of them.
+        let mut files = self.mirror.files(commit).ok()?.files;
+        files.retain(|file| self.index.may_name(&self.mirror, &file.blob, &workload.name).unwrap_or(true));
         let names_it = |document: &Document| {
             let name = document.value.pointer("/metadata/name").and_then(Value::as_str);
             stateful_set::is_stateful_set(document) && name == Some(workload.name.as_str())
         };
-        let bound = self.bind(commit, |file| file.documents.iter().any(names_it)).ok()?.0;
+        let bound = self.bind_files(files, |file| file.documents.iter().any(names_it)).ok()?;
         let Ok(bound) = bound.workloads.get(workload)? else { return None };
         Some(version(&bound.manifest, info, None))
     }
@@ -234,23 +247,42 @@ impl Source {
     /// [`GitError::NoTip`] before the first fetch; whatever reading the mirror reports.
     pub fn history(&mut self, workload: &WorkloadId) -> Result<Vec<HistoryEntry>, GitError> {
         let tip = self.mirror.last_good().ok_or(GitError::NoTip)?;
-        let found = self.walk(&tip, Goal::Everything, None)?;
+        match self.entries(&tip, workload)? {
+            Some(history) => Ok(history),
+            // What was kept of a file is not what it says: everything is read again.
+            None => {
+                self.index.forget();
+                self.entries(&tip, workload)?.ok_or_else(|| GitError::Unsteady { workload: workload.clone() })
+            }
+        }
+    }
+
+    /// A workload's history; none where a manifest is not what the index says of it.
+    fn entries(&mut self, tip: &CommitId, workload: &WorkloadId) -> Result<Option<Vec<HistoryEntry>>, GitError> {
+        let found = self.walk(tip, Goal::Of(workload), None)?;
         let mut entries = found.found.entries.get(workload).cloned().unwrap_or_default();
         entries.reverse();
         let mut history = Vec::with_capacity(entries.len());
         for entry in number(&entries) {
             let commit = self.mirror.commit(&entry.commit)?;
-            if let Some(version) = self.version_at(&entry.commit, workload) {
-                history.push(HistoryEntry { entry, commit, version });
+            let mut manifest = None;
+            for (path, blob) in found.files.get(&entry.commit).into_iter().flatten() {
+                let parsed = self.parse(path, blob)?;
+                let sets = parsed.documents.iter().filter(|document| stateful_set::is_stateful_set(document));
+                let read = sets.filter_map(|set| stateful_set::read(set, &self.scope.default_namespace).manifest);
+                let is_it = |manifest: &Manifest| manifest.workload == *workload && hash(manifest) == entry.hash;
+                manifest = manifest.or(read.into_iter().find(is_it));
             }
+            let Some(manifest) = manifest else { return Ok(None) };
+            history.push(HistoryEntry { entry, version: version(&manifest, commit.clone(), None), commit });
         }
-        Ok(history)
+        Ok(Some(history))
     }
 
     /// Reads one commit: its workloads, and which commit brought the template of each.
     fn read(&mut self, tip: &CommitId, before: Option<Histories>) -> Result<(View, Histories), GitError> {
         let head = self.mirror.commit(tip)?;
-        let (bound, mut diagnostics) = self.bind(tip, |_| true)?;
+        let (bound, mut diagnostics) = self.bind(tip)?;
         diagnostics.extend(bound.diagnostics.iter().cloned());
         diagnostics.extend(bound.broken_files.values().flatten().cloned());
         let mut good: BTreeMap<WorkloadId, Good> = BTreeMap::new();
@@ -300,22 +332,22 @@ impl Source {
         Ok((View { commit: head, wishes, diagnostics, others: bound.others }, histories))
     }
 
-    /// Parses and binds the files of a commit, those that are wanted.
-    fn bind(
-        &mut self,
-        commit: &CommitId,
-        wanted: impl Fn(&Parsed) -> bool,
-    ) -> Result<(Bound, Vec<Diagnostic>), GitError> {
+    /// Parses and binds the files of a commit.
+    fn bind(&mut self, commit: &CommitId) -> Result<(Bound, Vec<Diagnostic>), GitError> {
         let listing = self.mirror.files(commit)?;
-        let mut files = Vec::with_capacity(listing.files.len());
-        for file in listing.files {
+        Ok((self.bind_files(listing.files, |_| true)?, listing.skipped))
+    }
+
+    fn bind_files(&mut self, files: Vec<FileEntry>, wanted: impl Fn(&Parsed) -> bool) -> Result<Bound, GitError> {
+        let mut read = Vec::with_capacity(files.len());
+        for file in files {
             let parsed = self.parse(&file.path, &file.blob)?;
             if wanted(&parsed) {
-                files.push((file.path, parsed));
+                read.push((file.path, parsed));
             }
         }
-        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
-        Ok((bind(read, &self.scope.default_namespace), listing.skipped))
+        let read = read.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
+        Ok(bind(read, &self.scope.default_namespace))
     }
 
     fn parse(&mut self, path: &str, blob: &BlobId) -> Result<Arc<Parsed>, GitError> {
@@ -345,16 +377,12 @@ impl Source {
         if missing.is_empty() && dark.is_empty() {
             return Ok(found);
         }
-        let commits: Vec<CommitId> = {
-            let steps = self.mirror.first_parent(tip)?;
-            let changed = steps.take(MOST_STEPS_BACK).map_while(Result::ok).filter(|step| !step.changes.is_empty());
-            changed.map(|step| step.commit.id).collect()
-        };
+        let commits = self.index.changing(&self.mirror, tip, MOST_STEPS_BACK)?;
         for commit in commits.iter().filter(|commit| *commit != tip).take(MOST_TRIES_BACK) {
             if missing.is_empty() && dark.is_empty() {
                 break;
             }
-            let Ok((earlier, _)) = self.bind(commit, |_| true) else { continue };
+            let Ok((earlier, _)) = self.bind(commit) else { continue };
             for (workload, outcome) in &earlier.workloads {
                 let Ok(good) = outcome else { continue };
                 let hidden = dark.get(&good.manifest.file).filter(|_| !bound.workloads.contains_key(workload));
@@ -371,21 +399,11 @@ impl Source {
     }
 
     fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, before: Option<&Histories>) -> Result<Histories, GitError> {
-        let (mirror, readings) = (&self.mirror, &mut self.readings);
-        let namespace = &self.scope.default_namespace;
-        histories(mirror, tip, goal, before, MAX_COMMITS, |blob| {
-            if let Some(reading) = readings.get(blob) {
-                return Ok(reading.clone());
-            }
-            let reading = match mirror.read(blob) {
-                Ok(bytes) => reading(&bytes, namespace),
-                Err(GitError::ObjectTooLarge { .. }) => Reading { unreadable: true, ..Reading::default() },
-                Err(error) => return Err(error),
-            };
-            let reading = Arc::new(reading);
-            readings.insert(*blob, reading.clone());
-            Ok(reading)
-        })
+        let found = self.index.histories(&self.mirror, tip, goal, before, MAX_COMMITS)?;
+        if let Err(error) = self.index.save(&self.mirror) {
+            warn!("the index of the history cannot be kept, it has to be made again next time: {}", chain(&error));
+        }
+        Ok(found)
     }
 }
 
@@ -420,6 +438,11 @@ impl Good {
     }
 }
 
+/// The digest of a manifest's template.
+fn hash(manifest: &Manifest) -> TemplateHash {
+    digest::template(manifest.value.pointer("/spec/template").unwrap_or(&Value::Null)).hash
+}
+
 /// A manifest as a version of a workload.
 ///
 /// `commit` brought the template; `head` is the commit it was read at, whose message may allow what the manifest does not.
@@ -451,28 +474,6 @@ fn version(manifest: &Manifest, commit: CommitInfo, head: Option<&CommitInfo>) -
         manifest: Arc::new(value.clone()),
         commit,
     }
-}
-
-/// What a blob says about templates, for the walk through history.
-fn reading(bytes: &[u8], namespace: &str) -> Reading {
-    let (documents, diagnostics) = parse("", bytes);
-    let mut reading = Reading {
-        // A file that could be read in part may have held any workload.
-        unreadable: diagnostics.iter().any(Diagnostic::is_error),
-        ..Reading::default()
-    };
-    for document in documents.iter().filter(|document| stateful_set::is_stateful_set(document)) {
-        let read = stateful_set::read(document, namespace);
-        match (read.manifest, read.workload) {
-            (Some(manifest), _) => {
-                let template = manifest.value.pointer("/spec/template").unwrap_or(&Value::Null);
-                reading.templates.push((manifest.workload.clone(), digest::template(template).hash));
-            }
-            (None, Some(workload)) => reading.broken.push(workload),
-            (None, None) => {}
-        }
-    }
-    reading
 }
 
 /// The wish of a workload that is not ours to touch.

@@ -112,7 +112,7 @@ fn tell_trouble(now: Option<String>, before: &mut Option<String>) {
 }
 
 /// An error with its causes, joined.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use git2::Oid;
 
 use super::error::{Cause, GitError};
-use super::files::{MAX_DEPTH, MAX_FOLDERS, MAX_PATH_BYTES, blob_id, is_manifest, join, kustomization, shown};
+use super::files::{MAX_DEPTH, MAX_FOLDERS, MAX_PATH_BYTES, blob_id, is_manifest, join, key, kustomization};
 use super::mirror::Mirror;
 use super::object::{Entry, Kind, Tree};
 use crate::model::CommitId;
@@ -25,6 +25,17 @@ pub struct FirstParent<'m> {
     next: Option<Oid>,
 }
 
+/// What comes before a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parent {
+    /// Nothing: it is a root.
+    None,
+    /// This commit.
+    Is(Oid),
+    /// This commit, which a shallow repository does not have.
+    CutOff(Oid),
+}
+
 impl Mirror {
     /// Walks from a commit back along first parents; each step says which manifest files below the path it changed.
     ///
@@ -38,13 +49,31 @@ impl Mirror {
         Ok(FirstParent { mirror: self, next: Some(self.known_commit(from)?) })
     }
 
+    /// A commit's tree, and the commit before it on the first-parent line.
+    pub(crate) fn first_parent_of(&self, id: Oid) -> Result<(Oid, Parent), GitError> {
+        let (tree, parent) = self.raw_commit(id, |commit| (commit.tree, commit.parents.first().copied()))?;
+        let parent = match parent {
+            Some(parent) if self.odb()?.exists(parent) => Parent::Is(parent),
+            Some(parent) if self.repo.is_shallow() => Parent::CutOff(parent),
+            Some(parent) => return Err(self.corrupt(parent, Cause::new("the commit is missing"))),
+            None => Parent::None,
+        };
+        Ok((tree, parent))
+    }
+
     /// The manifest files of a commit by the same filter as the steps, as changes against nothing.
     pub(crate) fn all_files(&self, commit: &CommitId) -> Result<Vec<Change>, GitError> {
         let tree = self.raw_commit(self.known_commit(commit)?, |commit| commit.tree)?;
         self.changes(commit, None, Some(tree))
     }
 
-    fn changes(&self, commit: &CommitId, before: Option<Oid>, after: Option<Oid>) -> Result<Vec<Change>, GitError> {
+    /// The manifest files in which two trees differ.
+    pub(crate) fn changes(
+        &self,
+        commit: &CommitId,
+        before: Option<Oid>,
+        after: Option<Oid>,
+    ) -> Result<Vec<Change>, GitError> {
         if before == after {
             return Ok(Vec::new());
         }
@@ -62,18 +91,16 @@ impl FirstParent<'_> {
     }
 
     fn step(&mut self, id: Oid) -> Result<Step, GitError> {
-        let (info, tree, parent) =
-            self.mirror.raw_commit(id, |commit| (commit.info(id), commit.tree, commit.parents.first().copied()))?;
+        let (tree, parent) = self.mirror.first_parent_of(id)?;
         let parent = match parent {
-            Some(parent) if self.mirror.odb()?.exists(parent) => Some(parent),
-            Some(_) if self.mirror.repo.is_shallow() => None,
-            Some(parent) => return Err(self.mirror.corrupt(parent, Cause::new("the commit is missing"))),
-            None => None,
+            Parent::Is(parent) => Some(parent),
+            Parent::None | Parent::CutOff(_) => None,
         };
         let before = parent.map(|parent| self.mirror.raw_commit(parent, |commit| commit.tree)).transpose()?;
-        let changes = self.mirror.changes(&info.id, before, Some(tree))?;
+        let commit = CommitId(id.to_string());
+        let changes = self.mirror.changes(&commit, before, Some(tree))?;
         self.next = parent;
-        Ok(Step { commit: info, changes })
+        Ok(Step { commit, changes })
     }
 }
 
@@ -145,7 +172,7 @@ impl Comparison<'_> {
         if self.changes.len() >= MAX_CHANGES {
             return Err(GitError::TooMany { commit: self.commit.clone(), what: "changed files", limit: MAX_CHANGES });
         }
-        self.changes.push(Change { path: shown(&full), old: old.map(blob_id), new: new.map(blob_id) });
+        self.changes.push(Change { path: key(&full), old: old.map(blob_id), new: new.map(blob_id) });
         Ok(())
     }
 

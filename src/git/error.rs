@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::model::CommitId;
+use crate::model::{CommitId, WorkloadId};
 
 /// Longest cause that is kept, in characters: a server may send a page of HTML instead of a reason.
 const CAUSE_LIMIT: usize = 500;
@@ -301,8 +301,14 @@ pub enum GitError {
         /// The digits as given.
         rev: String,
     },
-    /// The thread that fetches could not be started, or broke.
-    #[error("the fetch broke off")]
+    /// A manifest of the history says another thing each time it is read.
+    #[error("the history of {workload} cannot be put together: a manifest of it is never what it was")]
+    Unsteady {
+        /// Whose history.
+        workload: WorkloadId,
+    },
+    /// A thread could not be started, or broke.
+    #[error("a thread that reads the repository broke off")]
     Worker {
         /// What is known of it.
         #[source]
@@ -380,6 +386,7 @@ impl GitError {
             | Self::NoTip
             | Self::PathMissing { .. }
             | Self::ObjectTooLarge { .. }
+            | Self::Unsteady { .. }
             | Self::Worker { .. }
             | Self::Index { .. }
             | Self::Settings { .. }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use git2::{ErrorClass, ErrorCode, ObjectType, Oid, Repository, RepositoryOpenFlags};
@@ -99,7 +100,7 @@ impl Mirror {
         let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
         let previous = self.last_good();
         let have = previous.as_ref().and_then(|tip| Oid::from_str(&tip.0).ok());
-        let mut renewed = self.suspect.get();
+        let mut renewed = self.suspect.load(Ordering::Relaxed);
         let downloaded = if renewed { self.renew()? } else { self.update(have, &mut renewed)? };
         let movement = match have {
             None => Movement::First,
@@ -196,7 +197,7 @@ impl Mirror {
             ) => Ok(()),
             // The commit itself did not arrive.
             Err(GitError::UnknownRevision { rev }) => {
-                self.suspect.set(true);
+                self.suspect.store(true, Ordering::Relaxed);
                 let cause = super::error::Cause::new("the commit did not arrive");
                 Err(GitError::RepositoryCorrupt { object: rev, cause })
             }

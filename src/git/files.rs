@@ -1,5 +1,7 @@
 //! Lists the manifest files of one commit, by object ids, and says what was left out and why.
 
+use std::fmt::Write as _;
+
 use git2::Oid;
 
 use super::error::{GitError, clean};
@@ -231,6 +233,16 @@ pub(crate) fn blob_id(id: Oid) -> BlobId {
 
 pub(crate) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
+}
+
+/// A path as a key: as it is shown, but no two paths have the same; what cannot be shown is spelled out behind a NUL.
+pub(crate) fn key(path: &[u8]) -> String {
+    let mut key = shown(path);
+    if key.as_bytes() != path {
+        key.push('\0');
+        path.iter().for_each(|byte| _ = write!(key, "{byte:02x}"));
+    }
+    key
 }
 
 /// A path as it may be shown, cut where it is longer than any path.

@@ -1,11 +1,9 @@
-//! Walks the mirror's history for the entries of workloads: all of them, or only as far as needed.
+//! What can be asked of the history, and the answer: the entries of workloads, all of them or only as far as needed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use super::error::GitError;
-use super::mirror::Mirror;
 use crate::model::{CommitId, WorkloadId};
-use crate::revision::history::{BlobId, Found, Reading, Walk};
+use crate::revision::history::{BlobId, Found};
 
 /// Most commits that one walk looks at: years of a busy repository, and some seconds of time.
 pub const MAX_COMMITS: usize = 100_000;
@@ -15,6 +13,8 @@ pub const MAX_COMMITS: usize = 100_000;
 pub enum Goal<'a> {
     /// To the root: every entry of every workload.
     Everything,
+    /// To the root, but only for this workload: what cannot concern it is not read.
+    Of(&'a WorkloadId),
     /// Until each of these workloads has its newest entry.
     Latest(&'a [WorkloadId]),
 }
@@ -26,6 +26,9 @@ pub struct Histories {
     pub tip: CommitId,
     /// Its entries, newest first, and what is in force at the tip.
     pub found: Found,
+    /// Where one workload was asked for: the files that named it, by the commits that may have changed it. The paths are keys
+    /// of the walk, not for people.
+    pub files: BTreeMap<CommitId, Vec<(String, BlobId)>>,
     /// How many commits were looked at.
     pub walked: usize,
     /// How it ended.
@@ -58,53 +61,4 @@ pub enum End {
     Settled,
     /// At the limit, or at a commit that changes too much: what is in force there counts as brought by it.
     CutOff,
-}
-
-/// Walks from a tip back along first parents, at most `limit` commits ([`MAX_COMMITS`] where the caller has no wish).
-///
-/// Where it meets the tip of an `earlier` walk it stops: the entries are those in between, and older ones are the earlier
-/// walk's. Where it does not (history was rewritten), it goes on as if there had been none.
-///
-/// `read` says what a blob holds. It is asked for the same blob again and again, so the caller keeps its answers. A blob that
-/// cannot be read ([`Mirror::read`] says too large) is an unreadable [`Reading`], not an error.
-///
-/// # Errors
-/// [`GitError::UnknownRevision`], [`GitError::RepositoryCorrupt`], and whatever `read` reports.
-pub fn histories(
-    mirror: &Mirror,
-    tip: &CommitId,
-    goal: Goal<'_>,
-    earlier: Option<&Histories>,
-    limit: usize,
-    mut read: impl FnMut(&BlobId) -> Result<Arc<Reading>, GitError>,
-) -> Result<Histories, GitError> {
-    let files = mirror.all_files(tip)?.into_iter().filter_map(|change| Some((change.path, change.new?)));
-    let mut walk = Walk::from_tip(files, &mut read)?;
-    let mut steps = mirror.first_parent(tip)?;
-    let mut walked = 0;
-    let end = loop {
-        match goal {
-            Goal::Latest(wanted) if walk.settled(wanted) => break End::Settled,
-            Goal::Latest(_) | Goal::Everything => {}
-        }
-        if earlier.is_some_and(|earlier| steps.upcoming().as_ref() == Some(&earlier.tip)) {
-            break End::Joined;
-        }
-        if walked >= limit && steps.upcoming().is_some() {
-            break End::CutOff;
-        }
-        match steps.next() {
-            None => break End::Root,
-            Some(Ok(step)) => walk.step(&step, &mut read)?,
-            Some(Err(GitError::TooMany { .. } | GitError::ObjectTooLarge { .. })) => break End::CutOff,
-            Some(Err(error)) => return Err(error),
-        }
-        walked += 1;
-    };
-    let found = match (end, earlier) {
-        (End::Joined, Some(earlier)) => walk.join(&earlier.found),
-        (End::CutOff, _) => walk.cut_off(),
-        (End::Root | End::Settled | End::Joined, _) => walk.finish(),
-    };
-    Ok(Histories { tip: tip.clone(), found, walked, end })
 }

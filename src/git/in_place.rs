@@ -1,8 +1,9 @@
 //! Reads a repository where it lies: for hooks and for people at their work tree. Nothing is copied or written.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{ErrorClass, ErrorCode, Index, Repository, RepositoryOpenFlags};
 
@@ -55,7 +56,7 @@ impl Mirror {
             dir,
             repo,
             limits: Limits::default(),
-            suspect: Cell::new(false),
+            suspect: Arc::default(),
             renewed: None,
             in_place: true,
             trees: RefCell::default(),
@@ -105,7 +106,7 @@ impl Mirror {
     }
 
     /// Adds the folders in which Git keeps what a push brought until the hooks have let it in.
-    fn add_objects_of_a_push(&self) -> Result<(), GitError> {
+    pub(crate) fn add_objects_of_a_push(&self) -> Result<(), GitError> {
         let folders = ["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"].into_iter().filter_map(env::var_os);
         let odb = self.odb()?;
         for folder in folders.flat_map(|list| env::split_paths(&list).collect::<Vec<_>>()) {

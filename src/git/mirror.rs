@@ -1,11 +1,12 @@
 //! A bare mirror of one branch of one source, kept between runs.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use git2::{ErrorClass, ErrorCode, ObjectType, Odb, Oid, Repository};
@@ -40,7 +41,7 @@ pub struct Mirror {
     pub(crate) repo: Repository,
     pub(crate) limits: Limits,
     /// An object turned out to be missing or damaged; the next fetch makes a new copy.
-    pub(crate) suspect: Cell<bool>,
+    pub(crate) suspect: Arc<AtomicBool>,
     /// When a new copy was last made or tried.
     pub(crate) renewed: Option<Instant>,
     /// Whether it is no copy: somebody's repository, read where it lies.
@@ -84,13 +85,38 @@ impl Mirror {
             dir,
             repo,
             limits: Limits::default(),
-            suspect: Cell::new(false),
+            suspect: Arc::default(),
             renewed: None,
             in_place: false,
             trees: RefCell::default(),
         };
         mirror.last_good();
         Ok(mirror)
+    }
+
+    /// A second way into the same mirror, for another thread. Damage that one finds, the other one's next fetch mends.
+    pub(crate) fn another(&self) -> Result<Self, GitError> {
+        let repo = if self.in_place {
+            let flags = git2::RepositoryOpenFlags::NO_SEARCH;
+            Repository::open_ext(self.repo.path(), flags, std::iter::empty::<&Path>())
+        } else {
+            open_repository(&self.dir)
+        };
+        let another = Self {
+            source: self.source.clone(),
+            credentials: self.credentials.clone(),
+            dir: self.dir.clone(),
+            repo: repo.map_err(|error| self.mirror_error(&error))?,
+            limits: self.limits,
+            suspect: self.suspect.clone(),
+            renewed: self.renewed,
+            in_place: self.in_place,
+            trees: RefCell::default(),
+        };
+        if another.in_place {
+            another.add_objects_of_a_push()?;
+        }
+        Ok(another)
     }
 
     /// The address as it may be shown: without credentials.
@@ -139,7 +165,7 @@ impl Mirror {
             Err(error) => {
                 // A branch file that was cut short; "not found" is a mirror that was never fetched into.
                 if error.code() != ErrorCode::NotFound {
-                    self.suspect.set(true);
+                    self.suspect.store(true, Ordering::Relaxed);
                 }
                 None
             }
@@ -231,7 +257,7 @@ impl Mirror {
     pub(crate) fn reopen(&mut self) -> Result<(), GitError> {
         self.repo = open_repository(&self.dir).map_err(|error| self.mirror_error(&error))?;
         self.trees = RefCell::default();
-        self.suspect.set(false);
+        self.suspect.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -243,7 +269,7 @@ impl Mirror {
         if self.in_place {
             return GitError::Unreadable { path: self.dir.clone(), object: id.to_string(), cause };
         }
-        self.suspect.set(true);
+        self.suspect.store(true, Ordering::Relaxed);
         GitError::RepositoryCorrupt { object: id.to_string(), cause }
     }
 

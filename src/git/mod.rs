@@ -14,6 +14,7 @@ mod files;
 mod history;
 mod hooks;
 mod in_place;
+mod index;
 mod known_hosts;
 mod lock;
 mod mirror;
@@ -32,9 +33,10 @@ pub use fetch::{Fetched, Limits, Movement};
 pub use files::{
     FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
 };
-pub use history::{End, Goal, Histories, MAX_COMMITS, histories};
+pub use history::{End, Goal, Histories, MAX_COMMITS};
 pub use hooks::{HookedRepository, HooksFolder};
 pub use in_place::Place;
+pub use index::{Index, Reader};
 pub use mirror::Mirror;
 pub use source::{SourceConfig, shown_address, state_dir};
 pub use watch::{Waker, Wakes};

@@ -7,8 +7,12 @@ use git2::Oid;
 use super::error::clean;
 use crate::model::{CommitId, CommitInfo};
 
-/// Longest author name, address and subject that are kept, in characters.
+/// Longest author name and address that are kept, in characters.
 const LINE_LIMIT: usize = 256;
+/// Longest subject that is kept, in characters: a whole paragraph can be one.
+const SUBJECT_LIMIT: usize = 1024;
+/// Longest name of an encoding.
+const LABEL_LIMIT: usize = 64;
 /// Longest message that is kept, in characters: trailers are looked for in it, novels are not.
 const MESSAGE_LIMIT: usize = 64 << 10;
 /// Mode bits that say what an entry is.
@@ -90,14 +94,14 @@ pub(crate) struct Commit<'a> {
     pub(crate) tree: Oid,
     pub(crate) parents: Vec<Oid>,
     author: &'a [u8],
-    latin1: bool,
+    encoding: &'a [u8],
     message: &'a [u8],
 }
 
 impl<'a> Commit<'a> {
     /// Takes a commit apart; `None` where it names no tree.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (mut tree, mut parents, mut author, mut latin1) = (None, Vec::new(), &b""[..], false);
+        let (mut tree, mut parents, mut author, mut encoding) = (None, Vec::new(), &b""[..], &b""[..]);
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = rest.get(..end)?;
@@ -112,16 +116,17 @@ impl<'a> Commit<'a> {
             } else if let Some(who) = line.strip_prefix(b"author ") {
                 author = who;
             } else if let Some(name) = line.strip_prefix(b"encoding ") {
-                latin1 = name.eq_ignore_ascii_case(b"iso-8859-1") || name.eq_ignore_ascii_case(b"latin1");
+                encoding = name;
             }
         }
-        Some(Self { tree: tree?, parents, author, latin1, message: rest })
+        Some(Self { tree: tree?, parents, author, encoding, message: rest })
     }
 
     /// The commit as people read it: without control characters, and with U+FFFD for what is no text.
     pub(crate) fn info(&self, id: Oid) -> CommitInfo {
-        let (author, email, time) = self.signature();
+        let (author, email, time, zone) = self.signature();
         let message = self.text(self.message.get(..MESSAGE_LIMIT * 4).unwrap_or(self.message));
+        let subject = clean(&subject(&message), SUBJECT_LIMIT);
         let message: String = message
             .chars()
             .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
@@ -129,26 +134,41 @@ impl<'a> Commit<'a> {
             .collect::<String>()
             .trim_end()
             .to_owned();
-        let subject = message.trim_start().lines().next().unwrap_or_default().trim();
-        CommitInfo { id: CommitId(id.to_string()), author, email, time, subject: clean(subject, LINE_LIMIT), message }
+        CommitInfo { id: CommitId(id.to_string()), author, email, time, zone, subject, message }
     }
 
     /// `Name <address> seconds zone`; a time that is no number counts as 1970.
-    fn signature(&self) -> (String, String, i64) {
+    fn signature(&self) -> (String, String, i64, i32) {
         let text = self.text(self.author.get(..4 << 10).unwrap_or(self.author));
-        let (who, when) = text.rsplit_once('>').unwrap_or((&text, ""));
-        let (name, email) = who.split_once('<').unwrap_or((who, ""));
-        let time = when.split_ascii_whitespace().next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
-        (clean(name.trim(), LINE_LIMIT), clean(email.trim(), LINE_LIMIT), time)
+        let (_, when) = text.rsplit_once('>').unwrap_or((&text, ""));
+        let (name, behind) = text.split_once('<').unwrap_or((&text, ""));
+        let (email, _) = behind.split_once('>').unwrap_or((behind, ""));
+        let mut when = when.split_ascii_whitespace();
+        let time = when.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+        let zone = when.next().and_then(zone).unwrap_or(0);
+        (clean(name.trim(), LINE_LIMIT), clean(email.trim(), LINE_LIMIT), time, zone)
     }
 
+    /// The text of bytes in the encoding that the commit states, which is UTF-8 unless it says otherwise.
     fn text(&self, bytes: &[u8]) -> String {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) if self.latin1 => bytes.iter().copied().map(char::from).collect(),
-            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-        }
+        let label = self.encoding.get(..LABEL_LIMIT).unwrap_or(self.encoding);
+        let encoding = encoding_rs::Encoding::for_label_no_replacement(label).unwrap_or(encoding_rs::UTF_8);
+        encoding.decode_without_bom_handling(bytes).0.into_owned()
     }
+}
+
+/// `+0530` as minutes: hours and minutes are written as one decimal number.
+fn zone(text: &str) -> Option<i32> {
+    let number: i32 = text.parse().ok().filter(|number: &i32| number.unsigned_abs() < 10_000)?;
+    Some(number / 100 * 60 + number % 100)
+}
+
+/// The first paragraph in one line, as Git makes a subject of it: leading blank lines go, lines are joined by a space.
+fn subject(message: &str) -> String {
+    let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c');
+    let lines = message.split('\n').map(|line| line.trim_end_matches(space));
+    let paragraph: Vec<&str> = lines.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
+    paragraph.join(" ")
 }
 
 fn parse_id(hex: &[u8]) -> Option<Oid> {
@@ -170,29 +190,35 @@ mod tests {
     fn odd_authors_and_dates_are_read() {
         let author = |line: &str| {
             let info = info(format!("author {line}\n\nx\n").as_bytes());
-            (info.author, info.email, info.time)
+            (info.author, info.email, (info.time, info.zone))
         };
         let own = |name: &str, mail: &str, time| (name.to_owned(), mail.to_owned(), time);
-        assert_eq!(author("A U Thor <a@b> 1700000000 +0100"), own("A U Thor", "a@b", 1_700_000_000));
-        assert_eq!(author("A <a> -5 +0000"), own("A", "a", -5));
-        assert_eq!(author("A <a> 99999999999999999999 +0000"), own("A", "a", 0));
-        assert_eq!(author("A <a>"), own("A", "a", 0));
-        assert_eq!(author("nobody"), own("nobody", "", 0));
-        assert_eq!(author("\u{1b}[31mred <x\u{7}@y> 1 +0000"), own(" [31mred", "x @y", 1));
-        assert_eq!(author("a<b> <c> 7 +0000"), own("a", "b> <c", 7));
+        assert_eq!(author("A U Thor <a@b> 1700000000 +0100"), own("A U Thor", "a@b", (1_700_000_000, 60)));
+        assert_eq!(author("A <a> 1 -0930"), own("A", "a", (1, -570)));
+        assert_eq!(author("A <a> 1 +99999"), own("A", "a", (1, 0)));
+        assert_eq!(author("A <a> -5 +0000"), own("A", "a", (-5, 0)));
+        assert_eq!(author("A <a> 99999999999999999999 +0000"), own("A", "a", (0, 0)));
+        assert_eq!(author("A <a>"), own("A", "a", (0, 0)));
+        assert_eq!(author("nobody"), own("nobody", "", (0, 0)));
+        assert_eq!(author("\u{1b}[31mred <x\u{7}@y> 1 +0000"), own(" [31mred", "x @y", (1, 0)));
+        assert_eq!(author("a<b> <c> 7 +0000"), own("a", "b", (7, 0)));
     }
 
     #[test]
     fn messages_lose_control_characters_but_not_lines() {
         let info = info(b"\n\n  first \x1b[1mline\nbody\ttab\n\nTrailer: x\n\n");
-        assert_eq!(info.subject, "first [1mline");
+        assert_eq!(info.subject, "  first  [1mline body tab");
         assert!(info.message.ends_with("body\ttab\n\nTrailer: x"));
     }
 
     #[test]
-    fn latin1_is_read_where_the_commit_says_so() {
+    fn other_encodings_are_read_where_the_commit_says_so() {
         assert_eq!(info(b"author J\xf6rg <j> 1 +0000\nencoding ISO-8859-1\n\n\xfcber\n").author, "Jörg");
         assert_eq!(info(b"author J\xf6rg <j> 1 +0000\n\nx\n").author, "J\u{fffd}rg");
+        assert_eq!(
+            info(b"author \xc0\xed\xed\xe0 <j> 1 +0000\nencoding CP1251\n\nx\n").author,
+            "\u{410}\u{43d}\u{43d}\u{430}"
+        );
         let long = [b"\n".as_slice(), &[0xff; 1 << 20]].concat();
         assert!(info(&long).message.chars().count() <= MESSAGE_LIMIT);
     }

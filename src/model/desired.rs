@@ -20,7 +20,10 @@ pub struct CommitInfo {
     pub email: String,
     /// The author date, seconds since 1970-01-01 UTC.
     pub time: i64,
-    /// The first line of the message.
+    /// The author's own clock, minutes ahead of UTC.
+    #[serde(default)]
+    pub zone: i32,
+    /// The first paragraph of the message in one line, as `git log --format=%s` shows it.
     pub subject: String,
     /// The whole message.
     pub message: String,

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{CommitId, CommitInfo, TemplateHash, WorkloadId};
+use super::reading::Reading;
+use crate::model::{CommitId, TemplateHash, WorkloadId};
 
 /// A Git blob by its SHA-1 object id: the key under which the caller keeps what it has read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,20 +45,9 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The commit.
-    pub commit: CommitInfo,
+    pub commit: CommitId,
     /// What it changed; empty where it touched no manifest below the path.
     pub changes: Vec<Change>,
-}
-
-/// What one blob says about templates.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// The workloads it defines, with the digests of their templates.
-    pub templates: Vec<(WorkloadId, TemplateHash)>,
-    /// Workloads it names, but whose documents cannot be used: their last good templates stay in force.
-    pub broken: Vec<WorkloadId>,
-    /// The blob cannot be read at all: whatever its path held before or after stays in force.
-    pub unreadable: bool,
 }
 
 /// One revision of one workload, as a commit brought it.
@@ -183,7 +173,7 @@ impl Walk {
         for (path, blob) in files {
             let reading = read(&blob)?;
             walk.tree.add(&reading);
-            named.extend(workloads(&reading).cloned());
+            named.extend(reading.workloads().cloned());
             if reading.unreadable {
                 walk.dark.insert(path.clone(), path);
             }
@@ -203,12 +193,19 @@ impl Walk {
         Ok(walk)
     }
 
+    /// The same, told which commit the tip is: a walk that is cut off at once says that.
+    #[must_use]
+    pub fn at(mut self, tip: &CommitId) -> Self {
+        self.oldest.clone_from(tip);
+        self
+    }
+
     /// Undoes one commit; steps are given newest first.
     ///
     /// # Errors
     /// Whatever `read` reports; the walk is of no use afterwards.
     pub fn step<E>(&mut self, step: &Step, mut read: impl FnMut(&BlobId) -> Result<Arc<Reading>, E>) -> Result<(), E> {
-        self.oldest.clone_from(&step.commit.id);
+        self.oldest.clone_from(&step.commit);
         if step.changes.is_empty() {
             return Ok(());
         }
@@ -223,14 +220,29 @@ impl Walk {
         for (_, old, new) in &undone {
             self.tree.remove(new);
             self.tree.add(old);
-            touched.extend(workloads(old).chain(workloads(new)).cloned());
+            touched.extend(old.workloads().chain(new.workloads()).cloned());
         }
         let revealed = self.turn_lights(&undone, &mut touched);
         for workload in touched {
             let sure = !self.unsure.contains(&workload) && !revealed.contains(&workload);
-            self.compare(workload, &step.commit.id, sure);
+            self.compare(workload, &step.commit, sure);
         }
         Ok(())
+    }
+
+    /// The workloads that the tip names, but whose template it does not tell.
+    pub fn unsure(&self) -> impl Iterator<Item = &WorkloadId> {
+        self.unsure.iter()
+    }
+
+    /// Whether this path cannot be read, or could not be at a newer commit: what it held before matters then, whoever it names.
+    pub fn in_the_dark(&self, path: &str) -> bool {
+        self.hidden.contains_key(path) || self.dark.contains_key(path)
+    }
+
+    /// Whether this workload has its newest entry.
+    pub fn has_entry(&self, workload: &WorkloadId) -> bool {
+        self.found.entries.contains_key(workload)
     }
 
     /// Whether every one of these has its newest entry.
@@ -293,8 +305,8 @@ impl Walk {
             let dark = self.dark.remove(&change.path);
             touched.extend(hidden.iter().cloned());
             if let Some(at_tip) = dark.clone().filter(|_| !old.unreadable) {
-                revealed.extend(workloads(old).cloned());
-                self.found.dark.entry(at_tip).or_default().extend(workloads(old).cloned());
+                revealed.extend(old.workloads().cloned());
+                self.found.dark.entry(at_tip).or_default().extend(old.workloads().cloned());
             }
             if let Some(blob) = change.new {
                 moved.insert(blob, (hidden.clone(), dark.clone()));
@@ -306,7 +318,7 @@ impl Walk {
         }
         for (change, _, new) in undone.iter().filter(|(_, old, new)| old.unreadable && !new.unreadable) {
             let hidden = self.hidden.entry(change.path.clone()).or_default();
-            hidden.extend(workloads(new).cloned());
+            hidden.extend(new.workloads().cloned());
             if let Some((more, dark)) = change.old.and_then(|blob| moved.get(&blob)) {
                 hidden.extend(more.iter().cloned());
                 self.dark.extend(dark.clone().map(|at_tip| (change.path.clone(), at_tip)));
@@ -408,8 +420,4 @@ fn count_down<K: Ord>(counts: &mut BTreeMap<K, u32>, key: &K) {
             counts.remove(key);
         }
     }
-}
-
-fn workloads(reading: &Reading) -> impl Iterator<Item = &WorkloadId> {
-    reading.templates.iter().map(|(workload, _)| workload).chain(&reading.broken)
 }

@@ -3,6 +3,8 @@
 pub mod controller_revision;
 pub mod digest;
 pub mod history;
+pub mod reading;
+pub mod words;
 
 #[cfg(test)]
 mod cases;

@@ -80,7 +80,7 @@ impl History {
         }
     }
 
-    /// The table; `wide` adds the author's address and the whole ids.
+    /// The table; `wide` shows the whole ids.
     pub(crate) fn table(&self, wide: bool) -> String {
         let rows = self.items.iter().map(|entry| {
             let revision = match entry.repeats {

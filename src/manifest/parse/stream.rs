@@ -37,13 +37,15 @@ pub(super) struct Text<'a> {
     pub(super) text: Cow<'a, str>,
     /// Line and column of what is no UTF-8, once a line.
     broken: Vec<(u32, u32)>,
-    /// Whether it was UTF-16, in which kubectl sees no separators.
-    wide: bool,
+    /// Whether it is one document: in UTF-16 the plain reading sees no separators.
+    whole: bool,
 }
 
 const UTF8: &str = "save the file as UTF-8";
 
-/// The text of a file: UTF-8, or for a plain reading UTF-16 with a byte order mark.
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark.
+///
+/// `kubectl apply` takes the mark off first; to the plain reading it is part of the text.
 ///
 /// # Errors
 ///
@@ -55,18 +57,20 @@ pub(super) fn text(bytes: &[u8], reading: Reading) -> Result<Text<'_>, (Fault, C
         let message = format!("the file has {} bytes; at most {MAX_FILE_BYTES} are read", bytes.len());
         return Err((refuse(message), start));
     }
+    let applied = reading == Reading::Applied;
     let wide = match bytes {
         [0xff, 0xfe, ..] => wide(u16::from_le_bytes, bytes),
         [0xfe, 0xff, ..] => wide(u16::from_be_bytes, bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] if applied => return Ok(narrow(rest)),
         _ => return Ok(narrow(bytes)),
     };
-    match (wide, reading) {
-        (Some(text), Reading::Plain) => Ok(Text { text: Cow::Owned(text), broken: Vec::new(), wide: true }),
-        (Some(text), Reading::Applied) => {
-            let message = "the file is UTF-16, which `kubectl apply` cannot split into lines: UTF-8 was expected";
-            Err((refuse(message.into()), Cow::Owned(text)))
+    match wide {
+        Some(text) if applied => {
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+            Ok(Text { text: Cow::Owned(text), broken: Vec::new(), whole: false })
         }
-        (None, _) => Err((refuse("the file is no valid UTF-16".into()), String::from_utf8_lossy(bytes))),
+        Some(text) => Ok(Text { text: Cow::Owned(text), broken: Vec::new(), whole: true }),
+        None => Err((refuse("the file is no valid UTF-16".into()), String::from_utf8_lossy(bytes))),
     }
 }
 
@@ -78,7 +82,7 @@ fn wide(unit: fn([u8; 2]) -> u16, bytes: &[u8]) -> Option<String> {
 
 fn narrow(bytes: &[u8]) -> Text<'_> {
     let text = match str::from_utf8(bytes) {
-        Ok(text) => return Text { text: Cow::Borrowed(text), broken: Vec::new(), wide: false },
+        Ok(text) => return Text { text: Cow::Borrowed(text), broken: Vec::new(), whole: false },
         Err(_) => String::from_utf8_lossy(bytes),
     };
     let mut broken = Vec::new();
@@ -88,7 +92,7 @@ fn narrow(bytes: &[u8]) -> Text<'_> {
             broken.push((line, u32::try_from(good.chars().count()).unwrap_or(u32::MAX).saturating_add(1)));
         }
     }
-    Text { text, broken, wide: false }
+    Text { text, broken, whole: false }
 }
 
 /// Reads every document of a file. One that is broken hides no other.
@@ -99,7 +103,7 @@ pub(super) fn parts<'a>(file: &str, text: &'a Text<'_>, reading: Reading) -> Vec
     let (mut from, mut line) = (0, 1);
     let mut fault = None;
     if text.broken.is_empty()
-        && !text.wide
+        && !text.whole
         && let Some(stream) = read_json(whole, reading, &budget)
     {
         for json in stream.values {
@@ -118,7 +122,7 @@ pub(super) fn parts<'a>(file: &str, text: &'a Text<'_>, reading: Reading) -> Vec
     }
     let mut broken = text.broken.iter().peekable();
     let rest = whole.get(from..).unwrap_or_default();
-    let pieces = match text.wide {
+    let pieces = match text.whole {
         true => vec![Piece { line: 1, text: rest, garbage: None }],
         false => split(rest, reading == Reading::Plain),
     };

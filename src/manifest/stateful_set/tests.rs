@@ -137,10 +137,10 @@ fn fields_that_cannot_be_are_told_with_their_place() {
     let replicas = |number: &str| format!("replicas: {number}\n");
     for (old, new, expected) in [
         ("replicas: 3\n", replicas("-1"), "8:13: `spec.replicas`: `-1` must not be negative | ".into()),
-        ("replicas: 3\n", replicas("1.5"), "8:13: `spec.replicas`: `1.5` is given, a whole number is expected | ".into()),
+        ("replicas: 3\n", replicas("1.5"), "8:13: `spec.replicas`: `1.5` is given, a whole number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
         ("replicas: 3\n", replicas("2147483648"), format!("8:13: `spec.replicas` cannot be 2147483648 | {COUNT}: the server would take another one for it, unseen")),
         ("replicas: 3\n", replicas("'3'"), "8:13: `spec.replicas`: the text `3` is given, a number is expected | write it without quotes".into()),
-        ("replicas: 3\n", replicas("{{}: 1}").replace("{{}: 1}", "[3]"), "8:13: `spec.replicas`: a list is given, a number is expected | ".into()),
+        ("replicas: 3\n", replicas("{{}: 1}").replace("{{}: 1}", "[3]"), "8:13: `spec.replicas`: a list is given, a number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
         ("replicas: 3\n", "minReadySeconds: -1\n".into(), "8:20: `spec.minReadySeconds`: `-1` must not be negative | ".into()),
         ("replicas: 3\n", "ordinals: {start: -1}\n".into(), "8:21: `spec.ordinals.start`: `-1` must not be negative | ".into()),
         ("RollingUpdate\n", rolling("partition: -1"), "13:32: `spec.updateStrategy.rollingUpdate.partition`: `-1` must not be negative | ".into()),

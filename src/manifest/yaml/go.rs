@@ -99,17 +99,22 @@ impl Go {
                 items.into_iter().map(|item| item.into_json(reading)).collect::<Result<_, _>>().map(Value::Array)
             }
             Self::Map(entries) => {
-                let mut map = Map::new();
+                // The keys first: of two that are one, kubectl keeps a value that may be no good.
+                let mut named = BTreeMap::new();
                 for (key, (at, value)) in entries {
                     let Some(name) = key.text() else {
                         let what = if key == Key::Null { "null" } else { "an integer beyond 64 bits" };
                         return Err((at, format!("{what} as a key: text was expected")));
                     };
-                    if map.contains_key(&name) {
+                    if named.contains_key(&name) {
                         let name = show(&name);
                         let message = format!("two keys are {name} once they are text: kubectl keeps either of them");
                         return Err((at, message));
                     }
+                    named.insert(name, value);
+                }
+                let mut map = Map::new();
+                for (name, value) in named {
                     map.insert(name, value.into_json(reading)?);
                 }
                 Ok(Value::Object(map))

@@ -2,7 +2,11 @@
 //!
 //! Before every push `plan` foretells the ControllerRevision; only its waits are shortened, by the first commit.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::Value;
 
@@ -32,6 +36,7 @@ struct Example {
 struct Play {
     site: Site<'static>,
     example: Example,
+    version: Version,
     replicas: u64,
 }
 
@@ -54,7 +59,7 @@ impl Play {
                 site.plane.apply(&site.ns, &text);
             }
         }
-        Some(Self { site, replicas: *example.stages.last().unwrap(), example })
+        Some(Self { site, version, replicas: *example.stages.last().unwrap(), example })
     }
 
     /// What `plan` says about the commit that is about to be pushed.
@@ -68,7 +73,25 @@ impl Play {
         assert_eq!(said.status.code(), Some(1), "{said:?}");
         let plan: Value = serde_json::from_slice(&said.stdout).unwrap();
         assert_eq!(plan["items"].as_array().map(Vec::len), Some(1), "{plan:#}");
-        plan["items"][0].clone()
+        let item = plan["items"][0].clone();
+        // Nothing but the repository tells the same.
+        let mut offline = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        offline.args([
+            "plan",
+            "--offline",
+            "HEAD",
+            "-o",
+            "json",
+            "-n",
+            &self.site.ns,
+            "--kubernetes",
+            self.version.minor(),
+        ]);
+        let said = offline.current_dir(work).env_clear().stdin(Stdio::null()).output().unwrap();
+        assert_eq!(said.status.code(), Some(1), "{said:?}");
+        let plan: Value = serde_json::from_slice(&said.stdout).unwrap();
+        assert_eq!(plan["items"][0]["target"]["revision"], item["target"]["revision"], "{plan:#}");
+        item
     }
 
     /// Commits the set with another image and foretells its revision.

@@ -245,7 +245,7 @@ fn a_commit_is_told_as_git_tells_it() {
     };
     let ids = [
         raw("Zoë Ü <z@x.org> 0 +0000", "1970\n"),
-        raw("A <a@x.org> 4102444800 +1400", "2100\n\nbody\n\nTrailer: x\n"),
+        raw("A <a@x.org> 4102444800 +1400", "2100\n  and more\n\nbody\n\nTrailer: x\n"),
         raw("\u{1b}[31mEve\u{7} <e\u{1b}@x> 7 +0000", "\u{1b}[2Jclear\rme\n"),
         raw("N", "no date"),
         raw("A <a> -9 +0000", ""),

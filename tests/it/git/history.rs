@@ -1,28 +1,14 @@
 //! First-parent history and entries of real repositories, with `git` as the judge.
 
-use std::sync::Arc;
-
-use phaseline::git::{End, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig, histories};
+use phaseline::git::{End, Goal, Histories, MAX_COMMITS, Mirror, SourceConfig};
 use phaseline::model::{CommitId, TemplateHash, WorkloadId};
-use phaseline::revision::history::{BlobId, Change, Entry, Reading, number};
+use phaseline::revision::history::{BlobId, Change, Entry, number};
 
-use super::{id, mirror, source};
+use super::{id, index, mirror, source};
 use crate::support::repo::Repo;
 
-/// Reads files whose lines are `name=template`; `!` makes a file unreadable.
-fn reading(content: &[u8]) -> Reading {
-    let text = String::from_utf8_lossy(content);
-    let templates = text.lines().filter_map(|line| line.split_once('='));
-    Reading {
-        templates: templates.map(|(name, hash)| (WorkloadId::new("ns", name), TemplateHash(hash.into()))).collect(),
-        unreadable: text.starts_with('!'),
-        ..Reading::default()
-    }
-}
-
 fn walk(mirror: &Mirror, tip: &CommitId, goal: Goal<'_>, earlier: Option<&Histories>) -> Histories {
-    histories(mirror, tip, goal, earlier, MAX_COMMITS, |blob: &BlobId| Ok(Arc::new(reading(&mirror.read(blob)?))))
-        .unwrap()
+    index(mirror).histories(mirror, tip, goal, earlier, MAX_COMMITS).unwrap()
 }
 
 fn everything(repo: &Repo) -> Histories {
@@ -92,11 +78,11 @@ fn changes_are_those_that_git_tells() {
     let tip = mirror.fetch().unwrap().tip;
     let line: Vec<_> = repo.git(&["rev-list", "--first-parent", "HEAD"]).lines().map(str::to_owned).collect();
     let steps: Vec<_> = mirror.first_parent(&tip).unwrap().map(Result::unwrap).collect();
-    assert_eq!(steps.iter().map(|step| step.commit.id.0.clone()).collect::<Vec<_>>(), line);
+    assert_eq!(steps.iter().map(|step| step.commit.0.clone()).collect::<Vec<_>>(), line);
     for step in steps {
         let mut changes = step.changes;
         changes.sort();
-        assert_eq!(changes, judged(&repo, &step.commit.id.0), "{}", step.commit.subject);
+        assert_eq!(changes, judged(&repo, &step.commit.0), "{}", step.commit);
     }
 }
 
@@ -301,8 +287,7 @@ fn the_newest_entries_are_found_without_the_whole_history() {
     let found = walk(&mirror, &tip, Goal::Latest(&wanted), None);
     assert_eq!((found.walked, found.end), (3, End::Settled));
     assert_eq!((of(&found, "api"), of(&found, "web")), (vec![entry(&api, "X")], vec![entry(&web, "last")]));
-    let read = |blob: &BlobId| Ok(Arc::new(reading(&mirror.read(blob)?)));
-    let cut = histories(&mirror, &tip, Goal::Everything, None, 2, read).unwrap();
+    let cut = index(&mirror).histories(&mirror, &tip, Goal::Everything, None, 2).unwrap();
     assert_eq!((cut.walked, cut.end), (2, End::CutOff));
     // What was in force at the cut counts as brought there.
     assert_eq!(of(&cut, "api"), [entry(&web, "X")]);

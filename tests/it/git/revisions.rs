@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use phaseline::model::{CommitId, CommitInfo, TemplateHash, WorkloadId};
-use phaseline::revision::history::{BlobId, Change, Entry, Found, Reading, Step, Walk, entries};
+use phaseline::model::{CommitId, TemplateHash, WorkloadId};
+use phaseline::revision::history::{BlobId, Change, Entry, Found, Step, Walk, entries};
+use phaseline::revision::reading::Reading;
 
 /// A tree: content by path.
 type Tree = BTreeMap<String, String>;
@@ -50,7 +51,7 @@ fn steps(trees: &[Tree]) -> Vec<Step> {
         let changes = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
         let of = |tree: &Tree, path| tree.get(path).map(|content: &String| blob(content));
         Step {
-            commit: CommitInfo { id: commit(number), ..CommitInfo::default() },
+            commit: commit(number),
             changes: changes
                 .map(|path| Change { path: path.clone(), old: of(before, path), new: of(after, path) })
                 .collect(),

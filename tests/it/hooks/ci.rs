@@ -117,7 +117,7 @@ fn gitlab(change: &str, notes: &str) -> (Job, Output, Output) {
         "case \"$*\" in
          *@-*) cat > \"$0.sent\"; echo '{{}}' ;;
          *api/user*) echo '{{\"id\": 5}}' ;;
-         *) echo '{notes}' ;;
+         *) printf '%s\\n' '{notes}' ;;
          esac\n"
     );
     job.tool("curl", &answers);

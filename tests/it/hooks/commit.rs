@@ -46,7 +46,11 @@ fn a_broken_manifest_is_refused_with_file_line_and_hint() {
     // The very first commit, too.
     site.add("web/web.yaml", &broken());
     let said = site.no_commit(&[]);
-    assert!(said.contains(&format!("web/web.yaml:{WRONG}")) && said.contains("hint: a whole number"), "{said}");
+    assert!(
+        said.contains(&format!("web/web.yaml:{WRONG}"))
+            && said.contains("hint: `kubectl explain statefulset.spec.replicas`"),
+        "{said}"
+    );
     site.add("web/web.yaml", GOOD);
     site.committed(&[]);
     // From a folder below, by amending, and all the same where somebody insists.

@@ -49,7 +49,11 @@ fn a_broken_manifest_is_refused_with_file_line_and_hint() {
     let site = site();
     site.repo.commit_file("web/web.yaml", &broken());
     let said = site.refused(&["main"]);
-    for words in ["phaseline: main: refused:", &format!("web/web.yaml:{WRONG}"), "hint: a whole number"] {
+    for words in [
+        "phaseline: main: refused:",
+        &format!("web/web.yaml:{WRONG}"),
+        "hint: `kubectl explain statefulset.spec.replicas`",
+    ] {
         assert!(said.contains(words), "{words}: {said}");
     }
     // On a new branch, by force, under two names at once, and in a pack of its own.

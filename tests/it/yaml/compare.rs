@@ -1,7 +1,11 @@
 //! Says how a reading of ours differs from one of kubectl's.
 
+use std::collections::BTreeMap;
+
 use phaseline::manifest::{Reading, go_json, read_documents_as};
 use phaseline::model::Diagnostic;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// What kubectl makes of a file: each document in JSON as Go prints it, or that it refuses the file.
 pub(super) type Answer = Option<Vec<String>>;
@@ -35,7 +39,6 @@ pub(super) const REASONS: &[&str] = &[
     "nested more than 400 levels deep",
     "more than 200000 values in one file",
     "may not stand in YAML as it is",
-    "which `kubectl apply` cannot split into lines",
     "the file is no valid UTF-8",
     "the file is no valid UTF-16",
     "stands behind the separator `---`",
@@ -65,7 +68,7 @@ pub(super) fn compare(bytes: &[u8], reading: Reading, kubectl: &Answer) -> Verdi
         }
         (Ok(documents), None) => Verdict::Lax(documents.join("\n")),
         (Ok(documents), Some(expected)) => {
-            let told = |text: &String| (text != "null").then(|| plain(text));
+            let told = |text: &String| (text != "null").then(|| canonical(text).unwrap());
             let documents: Vec<_> = documents.iter().filter_map(told).collect();
             let expected: Vec<_> = expected.iter().filter_map(told).collect();
             if documents == expected {
@@ -77,22 +80,34 @@ pub(super) fn compare(bytes: &[u8], reading: Reading, kubectl: &Answer) -> Verdi
     }
 }
 
-/// Minus zero is zero, where it is a value; and Go escapes what it puts in the place of bytes that are no text.
-fn plain(json: &str) -> String {
-    let json = json.replace("\\ufffd", "\u{fffd}");
-    let mut out = String::new();
-    let (mut quoted, mut escaped) = (false, false);
-    for letter in json.chars() {
-        if quoted {
-            quoted = escaped || letter != '"';
-            escaped = !escaped && letter == '\\';
-        } else if letter == '"' {
-            quoted = true;
-        } else if matches!(letter, ',' | ']' | '}') && out.ends_with("-0") && !out.ends_with("e-0") {
-            out.truncate(out.len() - 2);
-            out.push('0');
+/// JSON as Go prints what it holds of it: keys sorted, of two the last, numbers by their value. None with a number
+/// beyond a float64.
+///
+/// By text alone, so that no reader of ours comes in.
+pub(super) fn canonical(json: &str) -> Option<String> {
+    let json = json.trim();
+    Some(match json.as_bytes()[0] {
+        b'{' => {
+            let map: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap();
+            let entry = |(key, value): (&String, &RawValue)| {
+                Some(format!("{}:{}", go_json::exact(&Value::from(key.as_str())), canonical(value.get())?))
+            };
+            format!(
+                "{{{}}}",
+                map.iter().map(|(key, value)| (key, &**value)).map(entry).collect::<Option<Vec<_>>>()?.join(",")
+            )
         }
-        out.push(letter);
-    }
-    if out == "-0" { "0".into() } else { out }
+        b'[' => {
+            let list: Vec<Box<RawValue>> = serde_json::from_str(json).unwrap();
+            let items: Option<Vec<_>> = list.iter().map(|value| canonical(value.get())).collect();
+            format!("[{}]", items?.join(","))
+        }
+        b'"' => go_json::exact(&serde_json::from_str(json).unwrap()),
+        b't' | b'f' | b'n' => json.to_owned(),
+        _ => match (json.parse::<i64>(), json.parse::<f64>().unwrap()) {
+            (Ok(whole), _) => whole.to_string(),
+            (_, 0.0) => "0".to_owned(),
+            (_, float) => Some(go_json::exact(&Value::from(float))).filter(|_| float.is_finite())?,
+        },
+    })
 }

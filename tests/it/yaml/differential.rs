@@ -1,5 +1,6 @@
 //! Reads generated files with kubectl's own code and with ours.
 
+use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,61 +10,90 @@ use phaseline::manifest::Reading;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::compare::{Answer, Verdict, compare};
+use super::compare::{Answer, Verdict, canonical, compare};
 use super::generator::Generator;
 
 /// Files that one process of the oracle is asked about.
-const BATCH: usize = 2_000;
+const BATCH: usize = 1_000;
 
-/// What the oracle says of one file.
+/// What the oracle says of one file, in either of its modes.
 #[derive(Deserialize)]
 struct Said {
-    /// What `YAMLToJSON` makes of it, which reads the first document.
-    raw: Option<Box<RawValue>>,
+    /// Of `yaml`: every document up to what cannot be read.
     #[serde(default)]
-    raw_err: String,
+    documents: Vec<Box<RawValue>>,
+    /// Of `raw`: the first document.
+    json: Option<Box<RawValue>>,
     #[serde(default)]
-    stream: Option<Vec<Box<RawValue>>>,
-    /// Why the stream ends before its end.
+    error: String,
+    /// The oracle's own, where kubectl itself would fall over.
     #[serde(default)]
-    stream_err: String,
+    failure: String,
 }
 
 impl Said {
-    fn plain(&self) -> Answer {
-        let document = self.raw.as_ref().map_or("null", |raw| raw.get()).to_owned();
-        self.raw_err.is_empty().then(|| vec![document])
+    fn refuses(&self) -> bool {
+        !self.error.is_empty() || !self.failure.is_empty()
     }
 
+    fn plain(&self) -> Answer {
+        let document = self.json.as_ref().map_or("null", |json| json.get()).to_owned();
+        (!self.refuses()).then(|| vec![document])
+    }
+
+    /// None as well where a document holds a number that kubectl cannot keep: it decodes each once more.
     fn applied(&self) -> Answer {
-        let documents = self.stream.iter().flatten().map(|raw| raw.get().to_owned());
-        self.stream_err.is_empty().then(|| documents.collect())
+        let documents = self.documents.iter().map(|json| canonical(&with_pairs(json.get())));
+        if self.refuses() { None } else { documents.collect() }
     }
 }
 
-fn ask(oracle: &Path, files: &[Vec<u8>]) -> Vec<Said> {
+/// JSON in which half of a surrogate pair is what Go makes of it.
+fn with_pairs(json: &str) -> String {
+    let code = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::new();
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        let pair = (code(behind), behind.get(6..).and_then(code));
+        let (text, width) = match pair {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (&behind[..12], 12),
+            (Some(0xd800..0xe000), _) => ("\u{fffd}", 6),
+            _ => (&behind[..2], 2),
+        };
+        out.push_str(text);
+        rest = &behind[width..];
+    }
+    out + rest
+}
+
+/// The answers to both modes for each file.
+fn ask(oracle: &Path, files: &[Vec<u8>]) -> Vec<[Said; 2]> {
     let mut child = Command::new(oracle).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let lines: String =
-        files.iter().map(|file| base64::engine::general_purpose::STANDARD.encode(file) + "\n").collect();
-    // An empty file is an empty line, which would be passed over.
+    let request = |file: &Vec<u8>| {
+        let yaml = base64::engine::general_purpose::STANDARD.encode(file);
+        ["yaml", "raw"].map(|mode| format!("{{\"mode\":\"{mode}\",\"yaml\":\"{yaml}\"}}\n")).concat()
+    };
+    let lines: String = files.iter().map(request).collect();
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = BufReader::new(child.stdout.take().unwrap());
-    let said: Vec<Said> = output.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let mut said = output.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+    let pairs: Vec<[Said; 2]> = files.iter().map(|_| [said.next().unwrap(), said.next().unwrap()]).collect();
     writer.join().unwrap().unwrap();
     assert!(child.wait().unwrap().success());
-    assert_eq!(said.len(), files.len());
-    said
+    pairs
 }
 
 /// How ours differs from both of kubectl's readings.
-fn verdicts(file: &[u8], said: &Said) -> Vec<Verdict> {
-    let mut verdicts = vec![compare(file, Reading::Applied, &said.applied())];
-    // The other reading knows no streams, and leaves JSON as it is.
+fn verdicts(file: &[u8], [applied, plain]: &[Said; 2]) -> Vec<Verdict> {
+    let mut verdicts = vec![compare(file, Reading::Applied, &applied.applied())];
+    // The other reading knows no streams, and `kubectl patch` does not ask it about JSON.
     let text = String::from_utf8_lossy(file);
     let separators = text.lines().skip(1).filter(|line| line.starts_with("---")).count();
     if separators == 0 && !text.trim_start().starts_with('{') {
-        verdicts.push(compare(file, Reading::Plain, &said.plain()));
+        verdicts.push(compare(file, Reading::Plain, &plain.plain()));
     }
     verdicts
 }
@@ -99,22 +129,30 @@ fn manifests() -> Vec<String> {
         .collect()
 }
 
+/// The oracle of `tests/controlplane/build`; none, with a line that says so, unless the differential run is asked for.
 fn oracle() -> Option<PathBuf> {
-    std::env::var_os("PHASELINE_YAML_ORACLE").map(PathBuf::from)
+    if env::var_os("PHASELINE_DIFFERENTIAL").is_none() {
+        println!(
+            "left out: set PHASELINE_DIFFERENTIAL and build tests/controlplane to compare with kubectl's own code"
+        );
+        return None;
+    }
+    let cache = env::var_os("PHASELINE_CACHE").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap()).join(".cache/phaseline"));
+    let program = cache.join("controlplane/1.36/oracle");
+    assert!(program.exists(), "{}: tests/controlplane/build makes it", program.display());
+    Some(program)
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
+    env::var(name).ok().map(|text| text.parse().unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
 #[test]
 fn generated_files_are_read_as_kubectl_reads_them() {
-    let Some(oracle) = oracle() else {
-        eprintln!("left out: needs the oracle");
-        return;
-    };
+    let Some(oracle) = oracle() else { return };
     let seed = number("PHASELINE_SEED").unwrap_or_else(|| fastrand::u64(..));
-    let count = usize::try_from(number("PHASELINE_COUNT").unwrap_or(20_000)).unwrap();
+    let count = usize::try_from(number("PHASELINE_YAML_FILES").unwrap_or(20_000)).unwrap();
     println!("seed {seed}, {count} files");
     let mut generator = Generator::new(seed, manifests());
     let (mut equal, mut refused, mut strict) = (0, 0, std::collections::BTreeMap::new());

@@ -213,10 +213,14 @@ impl Walk<'_, '_> {
     }
 
     fn expected(&mut self, at: &At, what: &str, value: &Value, hint: &str) {
-        let hint = value.as_str().and_then(placeholder).unwrap_or(hint);
+        let hint = match value.as_str().and_then(placeholder) {
+            Some(placeholder) => placeholder.to_owned(),
+            None if hint.is_empty() => explained(&at.path),
+            None => hint.to_owned(),
+        };
         let finding =
             self.findings.error(&at.pointer, format!("`{}`: {} is given, {what} is expected", at.path, found(value)));
-        (finding.path, finding.code, finding.hint) = (at.path.clone(), "wrong-type".into(), hint.into());
+        (finding.path, finding.code, finding.hint) = (at.path.clone(), "wrong-type".into(), hint);
     }
 
     /// An unknown field: refused by a server that does not know it. No version is asked for where a rollout reads, and a
@@ -234,6 +238,12 @@ impl Walk<'_, '_> {
             (None, None) => "server-side apply refuses unknown fields: remove it, or look at its indentation".into(),
         };
     }
+}
+
+/// Where people read what a field takes: `kubectl explain`, which knows no numbers of items.
+fn explained(path: &str) -> String {
+    let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
+    format!("`kubectl explain statefulset.{}` says what goes there", fields.join("."))
 }
 
 /// What tells an item from the others of its list, as text; none where nothing does.
