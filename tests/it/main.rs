@@ -12,7 +12,7 @@ mod controlplane;
 mod e2e;
 mod git;
 mod hooks;
-mod lint;
+mod oracle;
 mod planner;
 mod source;
 mod support;
