@@ -13,7 +13,6 @@ mod controlplane;
 mod e2e;
 mod git;
 mod hooks;
-mod lint;
 mod oracle;
 mod planner;
 mod source;
