@@ -10,6 +10,9 @@ use super::text;
 use crate::cli::foresee::Entry;
 use crate::model::{CommitId, Phase, Reason, TemplateHash};
 
+/// In the place of a commit's id: the files of a work tree.
+pub(crate) const NOT_COMMITTED: &str = "not committed";
+
 /// The most workloads without a change that are named.
 const MOST_QUIET: usize = 5;
 
@@ -120,6 +123,9 @@ pub(crate) fn headline(item: &PlanItem) -> &'static str {
         (Entry::None, _) if item.reason == Reason::Drifted => "drifted: what follows would put Git's state back",
         (Entry::None, _) => "it is on its way",
         (Entry::Sync, true) => "after `phaseline adopt`: applied, no pod restarts",
+        (Entry::Waits, _) if matches!(item.reason, Reason::Refused | Reason::ImmutableField) => {
+            "refused: nothing of it is applied, what is in force stays"
+        }
         (Entry::Waits, true) => "it has to be adopted, and cannot be as it is",
         (_, true) => "after `phaseline adopt` (no pod restarts for it): a staged rollout",
         (Entry::Install, false) => "created, all pods at once",
@@ -215,7 +221,9 @@ pub(crate) fn duration(seconds: u32) -> String {
 }
 
 pub(crate) fn revision_words(revision: &Revision) -> String {
-    let commit = if revision.commit.is_empty() {
+    let commit = if revision.commit == NOT_COMMITTED {
+        NOT_COMMITTED.to_owned()
+    } else if revision.commit.is_empty() {
         "what was there before adoption".to_owned()
     } else {
         format!("commit {}", short(&revision.commit))

@@ -136,7 +136,12 @@ fn hash_reads_commits_and_says_what_is_ambiguous() {
 }
 
 /// Documents that are refused though kubectl reads them, each with the reason that is given.
-const STRICT: [(&str, &str); 3] = [("doc_end2", "end of the document"), ("dup_type", ""), ("key_quoted_nospace", "")];
+const STRICT: [(&str, &str); 4] = [
+    ("deep_flow", "200 levels deep"),
+    ("doc_end2", "end of the document"),
+    ("dup_type", ""),
+    ("key_quoted_nospace", ""),
+];
 
 #[test]
 fn render_raw_reads_what_kubectl_reads_and_refuses_what_it_refuses() {

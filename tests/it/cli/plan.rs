@@ -164,6 +164,7 @@ fn the_work_tree_is_planned_as_it_is_and_nothing_is_written() {
     assert_eq!((code, &shown["commit"]["id"]), (1, &"".into()));
     let named: Vec<_> = shown["items"].as_array().unwrap().iter().map(|it| (&it["name"], &it["entry"])).collect();
     assert_eq!(named, [(&"db".into(), &"Install".into()), (&"web".into(), &"Staged".into())]);
+    assert_eq!(shown["items"][1]["target"]["commit"], "not committed");
     assert_eq!(shown["items"][1]["number"], 4, "it would be the next one");
     let bare = plan(repo.folder(), &["--worktree", "--offline", "--repo", "origin.git"]);
     assert_eq!(bare.status.code(), Some(2));

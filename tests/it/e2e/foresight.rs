@@ -92,6 +92,7 @@ fn a_refusal_is_shown_at_its_field(version: Version) {
     let (code, plan) = planned(&site, &[]);
     let item = &plan["items"][0];
     assert_eq!(code, 2, "{item:#}");
+    assert!(item["stages"].as_array().is_some_and(Vec::is_empty), "nothing is rolled out: {item:#}");
     let line = odd.lines().position(|line| line.contains("surprise")).unwrap() + 1;
     let places = [&item["refusals"], &item["problems"]].map(|list| list[0]["line"].clone());
     assert!(places.contains(&line.into()), "{item:#}");

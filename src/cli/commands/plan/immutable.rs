@@ -36,13 +36,18 @@ pub(super) fn refuse(item: &mut PlanItem, found: Vec<Diagnostic>) {
     if found.is_empty() {
         return;
     }
-    item.entry = Entry::Waits;
-    item.changes = true;
-    (item.phase, item.reason) = (Phase::Blocked, Reason::ImmutableField);
-    item.stages.clear();
-    (item.earliest_seconds, item.needs_promotion) = (0, false);
+    stop(item, Reason::ImmutableField);
     item.message = "the commit changes a field that is fixed when a set is created: nothing of it is applied, what is \
                     in force stays"
         .to_owned();
     item.problems.extend(found);
+}
+
+/// Nothing of the commit is rolled out: there are no stages, and nothing to wait for.
+pub(super) fn stop(item: &mut PlanItem, reason: Reason) {
+    (item.entry, item.changes) = (Entry::Waits, true);
+    (item.phase, item.reason) = (Phase::Blocked, reason);
+    item.message.clear();
+    item.stages.clear();
+    (item.earliest_seconds, item.needs_promotion) = (0, false);
 }

@@ -68,6 +68,7 @@ pub(super) fn plan(
     let faults = std::mem::take(&mut shown.faults);
     let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
     if !item.refused.is_empty() {
+        immutable::stop(&mut item, Reason::Refused);
         item.refusals = refusal::places(source.document(head, &desired.workload)?, &faults, &item.refused);
     }
     problems(&mut item, wish);

@@ -100,11 +100,24 @@ pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, Cl
         State::Cluster(_) => against_cluster(args, context, &mut question)?,
         State::Commit(_) => against_commit(args, context, &mut question)?,
     };
+    if question.work_tree {
+        not_committed(&mut plan.items, &question.view);
+    }
     plan.assumptions = question.assumptions;
     plan.diagnostics = question.view.diagnostics;
     plan.other_objects = question.view.others;
     print(args, context, &plan)?;
     Ok(Exit::of(plan.exit_code()))
+}
+
+/// Takes the id of the commit out that exists in memory only: nobody could find it.
+fn not_committed(items: &mut [PlanItem], view: &View) {
+    for item in items {
+        if let Some(target) = item.target.as_mut().filter(|target| target.commit == view.commit.id.0) {
+            target.commit = plan_text::NOT_COMMITTED.to_owned();
+            item.commit = Some(Commit::work_tree());
+        }
+    }
 }
 
 fn commit_words(view: &View) -> String {
