@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod bad_inputs;
 mod cli;
 mod controlplane;
 mod e2e;

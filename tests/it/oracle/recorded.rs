@@ -1,12 +1,19 @@
 //! Holds the oracle itself against what running control planes were recorded to answer.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use phaseline::manifest::default::Level;
 use serde_json::{Value, json};
 
-use super::{LEVELS, Oracle, differential::difference};
+use super::{
+    LEVELS, Oracle,
+    differential::{creation, difference},
+};
 
 fn cases() -> Vec<Value> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/revision-cases.jsonl");
@@ -63,6 +70,55 @@ fn the_oracle_answers_as_running_control_planes_did() {
         assert!(compared >= 120, "{compared}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every set in the files of `PHASELINE_MANIFESTS`, a folder: what other people wrote.
+#[test]
+fn predictions_are_right_for_the_manifests_of_a_folder() {
+    let Some(folder) = env::var_os("PHASELINE_MANIFESTS") else { return };
+    let mut wrong = Vec::new();
+    for level in LEVELS {
+        let Some(mut oracle) = Oracle::of(level) else { return };
+        let (mut sets, mut compared, mut valid) = (0, 0, 0);
+        for file in files(Path::new(&folder)) {
+            let read = oracle.ask(json!({"mode": "yaml", "yaml": STANDARD.encode(fs::read(&file).unwrap())}));
+            for object in read["objects"].as_array().unwrap() {
+                if object["kind"] != "StatefulSet" || object["apiVersion"] != "apps/v1" {
+                    continue;
+                }
+                sets += 1;
+                // An exported one has a uid, a version and a namespace, with which it cannot be created.
+                let mut manifest = object.clone();
+                manifest["metadata"] = json!({"name": "published"});
+                let manifest = &manifest;
+                for mode in ["apply", "create"] {
+                    let answer = oracle.ask(creation(manifest, mode));
+                    compared += usize::from(answer["accepted"] == true);
+                    valid += usize::from(answer["accepted"] == true && answer.get("causes").is_none());
+                    let found = difference(manifest, level, &answer);
+                    wrong.extend(found.map(|text| format!("{} {level:?} {mode}: {text}", file.display())));
+                }
+            }
+        }
+        println!("{level:?}: {sets} sets, {compared} times taken, {valid} times valid");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension.to_str().unwrap_or("")))
+        {
+            found.push(path);
+        }
+    }
+    found
 }
 
 /// With kubectl's reading of the files: the names and specs of every case, at both versions.

@@ -131,9 +131,6 @@ fn between(
     work_tree: bool,
 ) -> Result<Question, CliError> {
     let mut assumptions = Vec::new();
-    // The folder that holds the manifests may be new.
-    let is_missing = |commit: &CommitId| matches!(source.mirror().files(commit), Err(GitError::PathMissing { .. }));
-    let old = old.filter(|commit| !is_missing(commit));
     let (before, view) = match (old, new) {
         (Some(old), Some(new)) => match source.views(&old, &new) {
             Ok((before, after)) => {
