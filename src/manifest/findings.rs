@@ -37,6 +37,11 @@ impl<'a> Findings<'a> {
         self.add(pointer, Places::key, Severity::Error, message.into())
     }
 
+    /// A warning about the key at a JSON pointer.
+    pub(super) fn key_warning(&mut self, pointer: &str, message: impl Into<String>) -> &mut Diagnostic {
+        self.add(pointer, Places::key, Severity::Warning, message.into())
+    }
+
     /// A warning about the value at a JSON pointer.
     pub(super) fn warning(&mut self, pointer: &str, message: impl Into<String>) -> &mut Diagnostic {
         self.add(pointer, Places::near, Severity::Warning, message.into())

@@ -18,6 +18,14 @@ pub(super) fn foreign(text: &str) -> Option<Foreign> {
             hint: "keep manifests out of Git LFS (`git lfs untrack`, then `git add --renormalize`)",
         });
     }
+    // As Git tells them: text has no byte zero.
+    if text.contains('\0') && text.contains(char::REPLACEMENT_CHARACTER) {
+        return Some(Foreign {
+            line: 0,
+            message: "a binary file, no text",
+            hint: "name it otherwise, or keep it out of the path",
+        });
+    }
     conflict(text).map(|line| Foreign {
         line,
         message: "there are merge conflict markers in it",

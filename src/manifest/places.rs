@@ -1,12 +1,9 @@
 //! Finds the line and column of a value in the text it was read from.
 //!
-//! The YAML crate gives positions only for its own errors. So when a finding is about a value, the text is read a
-//! second time for its positions alone. A place that cannot be told is told as that of the nearest node above it.
+//! Values carry no places. So when a finding is about a value, the text is read a second time, for its places alone.
+//! A place that cannot be told is told as that of the nearest node above it.
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StructureStyle, options};
-
-/// The most nodes whose places are kept: as many as a file may have, and their keys.
-const MAX_PLACES: usize = 2 * super::yaml::MAX_NODES;
+use super::yaml::{self, Content, Document, Id};
 
 /// Line and column, both from 1.
 pub(super) type Place = (u32, u32);
@@ -14,39 +11,25 @@ pub(super) type Place = (u32, u32);
 /// The places of one document's nodes.
 #[derive(Debug)]
 pub(super) struct Places {
-    root: Node,
+    document: Document,
+    root: Id,
 }
 
-#[derive(Debug, Default)]
-struct Node {
+/// A node and where it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    node: Id,
     /// Where a message points to: a scalar or flow collection itself, the key of a block collection.
     at: Place,
     /// Where its key is; for an item of a list as `at`.
     key_at: Place,
-    /// Whether it is a mapping; else the names of its children are their indices.
-    is_map: bool,
-    /// Name and node, in the order of the text.
-    children: Vec<(String, Node)>,
 }
 
-impl Node {
-    fn child(&self, name: &str) -> Option<&Self> {
-        let found = if self.is_map {
-            self.children.iter().find(|(child, _)| child == name)
-        } else {
-            name.parse().ok().and_then(|index: usize| self.children.get(index))
-        };
-        found.map(|(_, child)| child)
+impl Spot {
+    /// Line and column of the node.
+    pub(super) fn place(self) -> Place {
+        self.at
     }
-}
-
-/// A collection that is being read.
-struct Open {
-    node: Node,
-    /// The name it gets in its parent.
-    name: String,
-    /// The key that waits for its value.
-    key: Option<(String, Place)>,
 }
 
 /// Where the value at a JSON pointer is in a text of one document: line and column from 1.
@@ -60,51 +43,51 @@ pub fn locate(text: &str, pointer: &str) -> Option<(u32, u32)> {
 impl Places {
     /// Reads a text for its places; none where it does not parse.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let mut open: Vec<Open> = Vec::new();
-        let mut count = 0_usize;
-        for event in Parser::new_from_str_with_options(text, options! { emit_comments: false }) {
-            let (event, span) = event.ok()?;
-            let at = (number(span.start.line()), number(span.start.col()).saturating_add(1));
-            count += 1;
-            if count > MAX_PLACES {
-                return None;
+        let document = yaml::nodes_of_any(text)?;
+        let root = document.root?;
+        Some(Self { document, root })
+    }
+
+    /// The document itself.
+    pub(super) fn root(&self) -> Spot {
+        self.spot(self.root, None).unwrap_or(Spot { node: self.root, at: (1, 1), key_at: (1, 1) })
+    }
+
+    /// What a node has below a name: the value of a key, the last of several, or the item of an index.
+    pub(super) fn child(&self, of: Spot, name: &str) -> Option<Spot> {
+        match &self.document.node(of.node)?.content {
+            Content::Mapping(entries) => {
+                let is_named = |key: Id| match self.document.node(key).map(|key| &key.content) {
+                    Some(Content::Scalar(text)) => text == name,
+                    _ => false,
+                };
+                let (key, value) = entries.chunks_exact(2).rev().find_map(|pair| match pair {
+                    [key, value] if is_named(*key) => Some((*key, *value)),
+                    _ => None,
+                })?;
+                self.spot(value, Some(key))
             }
-            let done = match event {
-                Event::Scalar(text, style, ..) => {
-                    let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
-                        || span.start.index() == span.end.index();
-                    finish(&mut open, Leaf { text: Some(text.into_owned()), at, block })
-                }
-                Event::Alias(_) | Event::UnresolvedAlias(_) => finish(&mut open, Leaf { text: None, at, block: false }),
-                Event::SequenceStart(style, ..) => {
-                    begin(&mut open, at, false, is_block(style));
-                    None
-                }
-                Event::MappingStart(style, ..) => {
-                    begin(&mut open, at, true, is_block(style));
-                    None
-                }
-                Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                    Some(Open { node, name, .. }) => attach(&mut open, name, node),
-                    None => None,
-                },
-                _ => None,
-            };
-            if let Some(root) = done {
-                return Some(Self { root });
-            }
+            Content::Sequence(_) => self.item(of, name.parse().ok()?),
+            Content::Scalar(_) | Content::Json(_) | Content::Alias(..) => None,
         }
-        None
+    }
+
+    /// The item of a list.
+    pub(super) fn item(&self, of: Spot, index: usize) -> Option<Spot> {
+        match &self.document.node(of.node)?.content {
+            Content::Sequence(items) => self.spot(*items.get(index)?, None),
+            _ => None,
+        }
     }
 
     /// The place of the value at a pointer, or of the nearest node above it; none for the document as a whole.
     pub(super) fn near(&self, pointer: &str) -> Option<Place> {
-        let mut node = &self.root;
+        let mut spot = self.root();
         let mut place = None;
         for name in names(pointer) {
-            match node.child(&name) {
+            match self.child(spot, &name) {
                 Some(child) => {
-                    node = child;
+                    spot = child;
                     place = Some(child.at);
                 }
                 None => break,
@@ -115,69 +98,26 @@ impl Places {
 
     /// The place of the key at a pointer; as [`Self::near`] where there is none.
     pub(super) fn key(&self, pointer: &str) -> Option<Place> {
-        self.find(pointer).map(|node| node.key_at).or_else(|| self.near(pointer))
+        self.find(pointer).map(|spot| spot.key_at).or_else(|| self.near(pointer))
     }
 
     fn exactly(&self, pointer: &str) -> Option<Place> {
-        self.find(pointer).map(|node| node.at)
+        self.find(pointer).map(|spot| spot.at)
     }
 
-    fn find(&self, pointer: &str) -> Option<&Node> {
-        names(pointer).try_fold(&self.root, |node, name| node.child(&name))
+    fn find(&self, pointer: &str) -> Option<Spot> {
+        names(pointer).try_fold(self.root(), |spot, name| self.child(spot, &name))
     }
-}
 
-/// A scalar or an alias.
-struct Leaf {
-    /// Its text; none for an alias, which cannot be told apart as a key.
-    text: Option<String>,
-    at: Place,
-    /// Whether it is told by its key: a block scalar, whose text begins on the line below, or an empty one.
-    block: bool,
-}
-
-fn begin(open: &mut Vec<Open>, at: Place, is_map: bool, block: bool) {
-    let (name, key_at) = take_name(open, at);
-    let at = if block { key_at } else { at };
-    open.push(Open { node: Node { at, key_at, is_map, children: Vec::new() }, name, key: None });
-}
-
-fn finish(open: &mut [Open], leaf: Leaf) -> Option<Node> {
-    let Leaf { text, at, block } = leaf;
-    if let Some(parent) = open.last_mut()
-        && parent.node.is_map
-        && parent.key.is_none()
-    {
-        parent.key = Some((text.unwrap_or_default(), at));
-        return None;
+    fn spot(&self, id: Id, key: Option<Id>) -> Option<Spot> {
+        let node = self.document.node(id)?;
+        let own = (node.line, node.column);
+        let key_at = match key {
+            Some(key) => self.document.node(key).map(|key| (key.line, key.column))?,
+            None => own,
+        };
+        Some(Spot { node: id, at: if node.below { key_at } else { own }, key_at })
     }
-    let (name, key_at) = take_name(open, at);
-    let at = if block { key_at } else { at };
-    attach(open, name, Node { at, key_at, is_map: false, children: Vec::new() })
-}
-
-/// The name and key place of the node that begins now. A collection as a key gets an empty name.
-fn take_name(open: &mut [Open], at: Place) -> (String, Place) {
-    match open.last_mut() {
-        None => (String::new(), at),
-        Some(parent) if parent.node.is_map => parent.key.take().unwrap_or_default(),
-        Some(parent) => (parent.node.children.len().to_string(), at),
-    }
-}
-
-/// Hangs a finished node into the collection around it; gives it back where it is the root.
-fn attach(open: &mut [Open], name: String, node: Node) -> Option<Node> {
-    match open.last_mut() {
-        None => Some(node),
-        Some(parent) => {
-            parent.node.children.push((name, node));
-            None
-        }
-    }
-}
-
-fn is_block(style: StructureStyle) -> bool {
-    matches!(style, StructureStyle::Block)
 }
 
 /// The names of a JSON pointer, unescaped.
@@ -188,10 +128,6 @@ fn names(pointer: &str) -> impl Iterator<Item = String> + '_ {
 /// A pointer one name further down.
 pub(super) fn join(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

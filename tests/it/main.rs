@@ -7,12 +7,15 @@
     reason = "tests fail by panicking"
 )]
 
+mod bad_inputs;
 mod cli;
 mod controlplane;
 mod e2e;
 mod git;
 mod hooks;
+mod oracle;
 mod planner;
 mod source;
 mod support;
 mod tidy;
+mod yaml;

@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::inputs::{self, Inputs};
 use crate::cli::output::{self, table, text, yaml};
 use crate::manifest::default::{self, Level};
-use crate::manifest::{self, Document, stateful_set};
+use crate::manifest::{self, Checks, Document, stateful_set};
 use crate::model::{Diagnostic, TemplateHash};
 use crate::revision::{controller_revision, digest};
 
@@ -150,7 +150,8 @@ pub(super) fn run(args: &HashArgs, context: &mut Context<'_>) -> Result<Exit, Cl
 /// One set, and what is wrong with it; what a server or a rollout would refuse has a hash all the same.
 fn item(document: &Document, args: &HashArgs, context: &Context<'_>) -> (Option<HashItem>, Vec<Diagnostic>) {
     let outside = context.global.namespace.as_deref();
-    let reading = stateful_set::read(document, outside.unwrap_or("default"));
+    let checks = Checks::Server(args.kubernetes.level());
+    let reading = stateful_set::read_for(document, outside.unwrap_or("default"), checks);
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let spec = document.value.get("spec").filter(|spec| spec.get("template").is_some_and(Value::is_object));
     let (Some(name), Some(spec), stateful_set::API_VERSION) = (text("/metadata/name"), spec, document.api_version())

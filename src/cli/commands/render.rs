@@ -8,7 +8,7 @@ use crate::cli::context::{Context, Exit};
 use crate::cli::error::CliError;
 use crate::cli::inputs;
 use crate::cli::output::yaml;
-use crate::manifest::{self, go_json, stateful_set};
+use crate::manifest::{self, Checks, go_json, stateful_set};
 use crate::model::Diagnostic;
 
 /// Prints every document as it would be sent, offline
@@ -47,7 +47,8 @@ pub(super) fn run(args: &RenderArgs, context: &mut Context<'_>) -> Result<Exit, 
                     yaml::document(context.out, &value)?;
                 }
                 Format::Json | Format::Table | Format::Wide | Format::Name => {
-                    writeln!(context.out, "{}", go_json::exact(&value))?;
+                    // One line for every reader of lines: to many of them NEL ends one, and Go does not escape it.
+                    writeln!(context.out, "{}", go_json::exact(&value).replace('\u{85}', "\\u0085"))?;
                 }
             }
         }
@@ -65,7 +66,7 @@ fn sent(file: &str, bytes: &[u8], context: &Context<'_>) -> (Vec<Value>, Vec<Dia
     let mut values = Vec::with_capacity(documents.len());
     for document in documents.into_iter().filter(|document| !document.unreadable) {
         if stateful_set::is_stateful_set(&document) && !stateful_set::is_kruise(&document) {
-            let reading = stateful_set::read(&document, namespace.unwrap_or("default"));
+            let reading = stateful_set::read_for(&document, namespace.unwrap_or("default"), Checks::Past);
             findings.extend(reading.diagnostics);
             values.extend(reading.manifest.map(|manifest| manifest.value));
         } else {

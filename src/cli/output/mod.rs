@@ -4,6 +4,7 @@ pub(crate) mod diff;
 pub(crate) mod hidden;
 pub(crate) mod history;
 pub(crate) mod plan;
+pub(crate) mod plan_markdown;
 pub(crate) mod plan_text;
 pub(crate) mod status;
 pub(crate) mod status_text;

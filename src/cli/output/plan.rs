@@ -73,6 +73,8 @@ pub(crate) struct Commit {
     pub(crate) id: String,
     /// The author's name.
     pub(crate) author: String,
+    /// The author's e-mail address.
+    pub(crate) email: String,
     /// The author date, RFC 3339 by the author's own clock.
     pub(crate) date: String,
     /// The first paragraph of the message, in one line.
@@ -83,7 +85,7 @@ impl Commit {
     /// Files that nobody has committed.
     pub(crate) fn work_tree() -> Self {
         let (author, subject) = (crate::git::WORK_TREE_AUTHOR.to_owned(), crate::git::WORK_TREE_SUBJECT.to_owned());
-        Self { id: String::new(), author, date: String::new(), subject }
+        Self { id: String::new(), author, email: String::new(), date: String::new(), subject }
     }
 
     /// The same of a commit.
@@ -91,6 +93,7 @@ impl Commit {
         Self {
             id: commit.id.0.clone(),
             author: commit.author.clone(),
+            email: commit.email.clone(),
             date: super::date(commit.time, commit.zone),
             subject: commit.subject.clone(),
         }

@@ -15,6 +15,8 @@ pub(super) fn spread<T: Sync, R: Send>(
     worth: usize,
     work: impl Fn(&Mirror, &T) -> Result<R, GitError> + Sync,
 ) -> Result<Vec<R>, GitError> {
+    // What a push brings, and the files of a work tree, are only seen through the one way in that was opened for them.
+    let worth = if mirror.in_place { usize::MAX } else { worth };
     let threads =
         thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(items.len() / worth.max(1));
     if threads < 2 {

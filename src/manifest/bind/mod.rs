@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::limit;
+use super::foreign;
 use super::level::Checks;
 use super::parse::Document;
 use super::plan::{self, PlanDocument, PlanReading, plan_digest};
@@ -117,12 +118,23 @@ impl<'a> Binder<'a> {
             } else if stateful_set::is_stateful_set(document) {
                 self.set(file, document);
             } else {
-                self.bound.others += 1;
+                self.other(file, document);
             }
         }
         let (errors, warnings): (Vec<_>, Vec<_>) = findings.iter().cloned().partition(Diagnostic::is_error);
         self.bound.diagnostics.extend(warnings);
         self.broken(file, errors);
+    }
+
+    /// An object of another kind is left to others; who asks for everything is told what is made of some of them.
+    fn other(&mut self, file: &str, document: &Document) {
+        self.bound.others += 1;
+        if let (Some(_), Some(known)) = (self.checks.level(), foreign::object(document.api_version(), document.kind()))
+        {
+            let message = format!("this is {}", known.what);
+            let finding = Diagnostic::warning(file, document.line, message).hint(known.hint);
+            self.bound.diagnostics.push(finding.code("left-to-others"));
+        }
     }
 
     fn set(&mut self, file: &str, document: &Document) {

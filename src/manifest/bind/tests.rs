@@ -123,7 +123,7 @@ fn a_broken_file_blocks_what_is_in_it_and_nothing_else() {
     for blocked in ["one", "two"] {
         assert_eq!(
             problem(&bound, blocked),
-            ["a.yaml:22: did not find expected node content, while parsing a flow node"]
+            ["a.yaml:22: did not find expected node content, but the end of the document, while parsing a flow node"]
         );
     }
     assert_eq!(problem(&bound, "four"), ["c.yaml:23: the set has no name"]);
@@ -136,7 +136,7 @@ fn a_broken_file_blocks_what_is_in_it_and_nothing_else() {
 #[test]
 fn a_wrong_set_blocks_itself_only() {
     let bound = of(&[("a.yaml", set("bad").replace("replicas: 3", "replicas: -3") + "---\n" + &set("good"))]);
-    assert_eq!(problem(&bound, "bad"), ["a.yaml:8: `spec.replicas` cannot be -3"]);
+    assert_eq!(problem(&bound, "bad"), ["a.yaml:8: `spec.replicas`: `-3` must not be negative"]);
     assert!(bound.workloads[&id("good")].is_ok());
     assert_eq!(bound.broken_files.len(), 0);
 }

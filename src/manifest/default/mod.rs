@@ -7,7 +7,8 @@
 //!
 //! Mirrors `pkg/apis/{core,apps}/v1/{defaults,conversion,zz_generated.defaults}.go`, `pkg/api/pod/util.go`
 //! (`DropDisabledTemplateFields`) and `pkg/registry/apps/statefulset/strategy.go` of Kubernetes, for a new set and with
-//! the feature gates at their defaults. Not mirrored: admission webhooks, and the rewriting of RFC 3339 times to UTC.
+//! the feature gates at their defaults; `tests/controlplane/differential` holds it against their code. Not mirrored:
+//! admission webhooks, and the rewriting of numbers that are no integers within `managedFields`.
 
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ mod read;
 mod scheduling;
 mod schema;
 mod security;
+mod time;
 mod volume;
 mod workload;
 

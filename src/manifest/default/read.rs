@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Level;
 use super::schema::{Field, Fill, Kind, Object, Presence};
+use super::time;
 use crate::manifest::go_json;
 use crate::manifest::quantity::{self, Rounding};
 
@@ -38,7 +39,9 @@ fn read(field: &Field, given: Option<&Value>, level: Level) -> Option<Value> {
         Presence::Given => value.or_else(|| fill(field.default)),
         Presence::Always => value.filter(|value| !is_zero(field.kind, value)).or_else(|| Some(zero(field.kind, level))),
         Presence::OrNull => Some(value.unwrap_or(Value::Null)),
-        Presence::NullAt133 => value.or((level == Level::V1_33).then_some(Value::Null)),
+        Presence::NullAt133 => {
+            value.filter(|value| !value.is_null()).or((level == Level::V1_33).then_some(Value::Null))
+        }
     }
 }
 
@@ -84,7 +87,8 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
 
 fn convert(kind: Kind, value: &Value, level: Level) -> Value {
     match kind {
-        Kind::Text | Kind::Flag | Kind::Time | Kind::Raw => value.clone(),
+        Kind::Text | Kind::Flag | Kind::Raw => value.clone(),
+        Kind::Time => time::in_utc(value),
         Kind::Int32 | Kind::IntOrText => int32(value),
         Kind::Int64 => int64(value),
         Kind::Quantity => quantity(value, Rounding::Exact),
@@ -156,7 +160,11 @@ fn quantity(value: &Value, rounding: Rounding) -> Value {
     let canonical = match value {
         Value::Null => Some("0".to_owned()),
         Value::String(text) => quantity::canonical(text, rounding),
-        Value::Number(number) => quantity::canonical(&go_json::number(number), rounding),
+        Value::Number(number) => {
+            // Whole numbers of 64 bits are read as such, others as floats.
+            let text = number.as_i64().map_or_else(|| go_json::number(number), |whole| whole.to_string());
+            quantity::canonical(&text, rounding)
+        }
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
     canonical.map_or_else(|| value.clone(), Value::String)

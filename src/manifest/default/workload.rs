@@ -6,6 +6,7 @@ use super::Level;
 use super::claim::PERSISTENT_VOLUME_CLAIM;
 use super::meta::LABEL_SELECTOR;
 use super::pod::POD_TEMPLATE_SPEC;
+use super::read;
 use super::schema::{Object, int_or_text, int32, object, objects, text};
 
 /// `StatefulSetSpec`.
@@ -30,7 +31,7 @@ pub(super) static STATEFUL_SET_UPDATE_STRATEGY: Object =
 
 /// `RollingUpdateStatefulSetStrategy`.
 pub(super) static ROLLING_UPDATE_STATEFUL_SET_STRATEGY: Object =
-    Object::of(&[int32("partition").pointer(), int_or_text("maxUnavailable").pointer().dropped()]);
+    Object::of(&[int32("partition").pointer().or_int(0), int_or_text("maxUnavailable").pointer().dropped()]);
 
 /// `StatefulSetPersistentVolumeClaimRetentionPolicy`.
 pub(super) static STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY: Object =
@@ -39,15 +40,11 @@ pub(super) static STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY: Object 
 /// `StatefulSetOrdinals`.
 pub(super) static STATEFUL_SET_ORDINALS: Object = Object::of(&[int32("start").always()]);
 
-/// `SetDefaults_StatefulSet`: a strategy without a type gets a rolling-update block, and such a block a partition.
-fn after_update_strategy(strategy: &mut Map<String, Value>, _: Level) {
+/// `SetDefaults_StatefulSet`: a strategy without a type gets a rolling-update block. (Any such block has a partition.)
+fn after_update_strategy(strategy: &mut Map<String, Value>, level: Level) {
     if !strategy.contains_key("type") {
         strategy.insert("type".to_owned(), "RollingUpdate".into());
-        strategy.entry("rollingUpdate").or_insert_with(|| Map::new().into());
-    }
-    if strategy.get("type").is_some_and(|kind| kind == "RollingUpdate")
-        && let Some(Value::Object(rolling)) = strategy.get_mut("rollingUpdate")
-    {
-        rolling.entry("partition").or_insert_with(|| 0.into());
+        let block = || read::object(&ROLLING_UPDATE_STATEFUL_SET_STRATEGY, &Value::Null, level);
+        strategy.entry("rollingUpdate").or_insert_with(block);
     }
 }

@@ -1,20 +1,22 @@
 //! Turns the bytes of one file into documents.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::findings::limit;
+use super::foreign;
 use super::hint;
-use super::places::Places;
-use super::split::{leading_lines, split};
-use super::words::show;
-use super::yaml::{Budget, Fault, read, read_json};
-use crate::model::Diagnostic;
+use super::places::{Places, Spot};
+use super::yaml::{Reading, Remark};
+use crate::model::{Diagnostic, Severity};
+use stream::{Part, Refusal, parts, text};
 
 /// The most bytes of a file that is read; etcd takes no object beyond 1.5 MiB.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// The most documents of a file, each item of a list counted as one.
+pub const MAX_DOCUMENTS: usize = 10_000;
 
 /// The most lists inside each other that are unrolled.
 const MAX_LIST_DEPTH: usize = 8;
@@ -90,7 +92,7 @@ pub fn is_plan_file(file: &str) -> bool {
 ///
 /// An error among the findings means that part of the file could not be read: it may have held any workload.
 pub fn parse(file: &str, bytes: &[u8]) -> (Vec<Document>, Vec<Diagnostic>) {
-    let mut reader = Reader { file, documents: Vec::new(), findings: Vec::new() };
+    let mut reader = Reader { file, documents: Vec::new(), findings: Vec::new(), taken: 0 };
     reader.file(bytes);
     reader.findings.sort();
     limit(&mut reader.findings);
@@ -101,59 +103,52 @@ struct Reader<'a> {
     file: &'a str,
     documents: Vec<Document>,
     findings: Vec<Diagnostic>,
+    /// Documents and items so far.
+    taken: usize,
 }
 
 impl Reader<'_> {
     fn file(&mut self, bytes: &[u8]) {
-        if bytes.len() > MAX_FILE_BYTES {
-            let message = format!("the file has {} bytes; at most {MAX_FILE_BYTES} are read", bytes.len());
-            let start = bytes.get(..MAX_FILE_BYTES).unwrap_or_default();
-            return self.refuse(0, 0, &String::from_utf8_lossy(start), message, "split it, or keep data out of it");
-        }
-        let text = match decode(bytes) {
+        let text = match text(bytes, Reading::Applied) {
             Ok(text) => text,
-            Err(fault) => {
-                let lossy = String::from_utf8_lossy(bytes);
-                return self.refuse(fault.line, fault.column, &lossy, fault.message, "save the file as UTF-8");
+            Err((fault, text)) => {
+                let hint = "save it as UTF-8; split it, or keep data out of it, where it is too long";
+                let message = fault.message;
+                return self.refuse(Refusal { line: fault.line, column: fault.column, message, hint, text: &text });
             }
         };
-        if let Some(foreign) = hint::foreign(&text) {
-            return self.refuse(foreign.line, 0, &text, foreign.message, foreign.hint);
+        if let Some(foreign) = hint::foreign(&text.text) {
+            let hint::Foreign { line, message, hint } = foreign;
+            return self.refuse(Refusal { line, column: 0, message: message.into(), hint, text: &text.text });
         }
-        let budget = Budget::of(&text);
-        if self.file.ends_with(".json") || text.trim_start().starts_with('{') {
-            match read_json(&text, &budget) {
-                Ok(values) => {
-                    for json in values {
-                        self.document(json.line, json.line, json.text, json.value);
-                    }
-                    return;
+        for part in parts(self.file, &text, Reading::Applied) {
+            match part {
+                Part::Refused(refusal) => self.refuse(refusal),
+                Part::Read { line, text_line, text, read } => {
+                    let before = self.documents.len();
+                    self.document(line, text_line, text, read.value);
+                    self.remarks(before, text_line, text, read.remarks);
                 }
-                // As kubectl: what begins like JSON and is none may still be YAML in flow style.
-                Err(fault) if self.file.ends_with(".json") => {
-                    return self.refuse(fault.line, fault.column, &text, fault.message, "");
-                }
-                Err(_) => {}
             }
         }
-        let budget = Budget::of(&text);
-        for piece in split(&text) {
-            if let Some((line, garbage)) = piece.garbage {
-                let message = format!("{} stands behind the separator `---`", show(garbage));
-                self.refuse(line, 4, piece.text, message, "begin the document on the next line, as kubectl wants it");
-                continue;
-            }
-            match read(piece.text, &budget) {
-                Ok(value) => {
-                    let line = piece.line.saturating_add(leading_lines(piece.text));
-                    self.document(line, piece.line, piece.text, value);
-                }
-                Err(fault) => {
-                    let way_out = hint::for_syntax(piece.text, fault.line, &fault.message);
-                    let line = piece.line.saturating_add(fault.line.max(1)).saturating_sub(1);
-                    self.refuse(line, fault.column, piece.text, fault.message, way_out);
-                }
-            }
+    }
+
+    /// Says what is to be said about a text that holds sets or plans, which are those from `before` on.
+    fn remarks(&mut self, before: usize, text_line: u32, text: &str, remarks: Vec<Remark>) {
+        let read = self.documents.get(before..).unwrap_or_default();
+        if !read.iter().any(|document| is_ours(document.kind())) {
+            return;
+        }
+        // No kubectl reads a plan, so nobody is used to the last of two keys.
+        let plan = read.iter().find(|document| document.kind() == PLAN_KIND).map(|document| document.line);
+        let hopeless = plan.filter(|_| remarks.iter().any(|remark| remark.twice));
+        for remark in remarks {
+            let severity = if hopeless.is_some() && remark.twice { Severity::Error } else { Severity::Warning };
+            self.findings.push(Diagnostic { severity, ..warning(self.file, text_line, remark) });
+        }
+        if let Some(line) = hopeless {
+            self.documents.truncate(before);
+            self.salvage(line, text);
         }
     }
 
@@ -163,11 +158,20 @@ impl Reader<'_> {
         let document = Document { file: self.file.to_owned(), line, value, unreadable: false, source };
         // Once for the text, however many items its lists have.
         let places = document.kind().ends_with("List").then(|| Places::of(text)).flatten();
-        self.take(document, places.as_ref(), 0);
+        let spot = places.as_ref().map(|places| (places, places.root()));
+        self.take(document, spot, 0);
     }
 
-    fn take(&mut self, document: Document, places: Option<&Places>, depth: usize) {
+    fn take(&mut self, document: Document, spot: Option<(&Places, Spot)>, depth: usize) {
         if document.value.is_null() {
+            return;
+        }
+        self.taken += 1;
+        if self.taken > MAX_DOCUMENTS {
+            if self.taken == MAX_DOCUMENTS + 1 {
+                let finding = Diagnostic::error(self.file, document.line, stream::too_many_documents());
+                self.findings.push(finding.hint(stream::SPLIT));
+            }
             return;
         }
         let Value::Object(object) = &document.value else {
@@ -179,7 +183,7 @@ impl Reader<'_> {
                 self.findings.push(Diagnostic::error(self.file, document.line, message));
                 return;
             }
-            return self.unroll(document, places, depth);
+            return self.unroll(document, spot, depth);
         }
         let text = |key| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         match (text("apiVersion"), text("kind")) {
@@ -194,10 +198,11 @@ impl Reader<'_> {
         }
     }
 
-    fn unroll(&mut self, mut list: Document, places: Option<&Places>, depth: usize) {
+    fn unroll(&mut self, mut list: Document, spot: Option<(&Places, Spot)>, depth: usize) {
         let kind = list.kind().strip_suffix("List").unwrap_or_default().to_owned();
         let api_version = list.api_version().to_owned();
         let Some(Value::Array(items)) = list.value.get_mut("items").map(Value::take) else { return };
+        let spot = spot.and_then(|(places, spot)| Some((places, places.child(spot, "items")?)));
         for (index, mut value) in items.into_iter().enumerate() {
             // The items of a typed list need not repeat what the list says.
             if let (Value::Object(item), false) = (&mut value, kind.is_empty()) {
@@ -205,9 +210,9 @@ impl Reader<'_> {
                 item.entry("kind").or_insert_with(|| kind.clone().into());
             }
             let source = Source { base: format!("{}/items/{index}", list.source.base), ..list.source.clone() };
-            let place = places.and_then(|places| places.near(&source.base));
-            let line = place.map_or(list.line, |(line, _)| list.file_line(line));
-            self.take(Document { file: list.file.clone(), line, value, unreadable: false, source }, places, depth + 1);
+            let spot = spot.and_then(|(places, spot)| Some((places, places.item(spot, index)?)));
+            let line = spot.map_or(list.line, |(_, spot)| list.file_line(spot.place().0));
+            self.take(Document { file: list.file.clone(), line, value, unreadable: false, source }, spot, depth + 1);
         }
     }
 
@@ -218,6 +223,12 @@ impl Reader<'_> {
 
     /// Reports a document that is no Kubernetes object: an error where it may have been meant as a set or a plan.
     fn no_object(&mut self, document: &Document, message: &str) {
+        if let Some(known) = foreign::document(self.file, &document.value) {
+            let severity = if known.hides { Severity::Error } else { Severity::Warning };
+            let message = format!("this is {}, and no Kubernetes object", known.what);
+            let finding = Diagnostic::error(self.file, document.line, message).hint(known.hint).code("no-object");
+            return self.findings.push(Diagnostic { severity, ..finding });
+        }
         let spec = document.value.get("spec").unwrap_or(&document.value);
         let has = |key| spec.get(key).is_some();
         let meant = if is_plan_file(self.file) || document.kind() == PLAN_KIND || has("stages") || has("ramp") {
@@ -240,7 +251,8 @@ impl Reader<'_> {
     }
 
     /// Reports a text that cannot be read.
-    fn refuse(&mut self, line: u32, column: u32, text: &str, message: impl Into<String>, hint: &str) {
+    fn refuse(&mut self, refusal: Refusal<'_>) {
+        let Refusal { line, column, message, hint, text } = refusal;
         self.findings.push(Diagnostic::error(self.file, line, message).at_column(column).hint(hint));
         self.salvage(line, text);
     }
@@ -282,42 +294,16 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as kubectl takes it.
-fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
-    let wide = |units: fn([u8; 2]) -> u16, bytes: &[u8]| {
-        let (pairs, rest) = bytes.as_chunks::<2>();
-        let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|pair| units(*pair))).collect();
-        match text {
-            Ok(text) if rest.is_empty() => Ok(Cow::Owned(text)),
-            _ => Err(Fault { line: 0, column: 0, message: "the file is no valid UTF-16".into() }),
-        }
-    };
-    match bytes {
-        [0xff, 0xfe, rest @ ..] => wide(u16::from_le_bytes, rest),
-        [0xfe, 0xff, rest @ ..] => wide(u16::from_be_bytes, rest),
-        [0xef, 0xbb, 0xbf, rest @ ..] | rest => match str::from_utf8(rest) {
-            Ok(text) => Ok(Cow::Borrowed(text)),
-            Err(error) => {
-                let good = rest.get(..error.valid_up_to()).unwrap_or_default();
-                let good = String::from_utf8_lossy(good);
-                let last = good.rsplit('\n').next().unwrap_or_default();
-                Err(Fault {
-                    line: number(good.matches('\n').count()).saturating_add(1),
-                    column: number(last.chars().count()).saturating_add(1),
-                    message: "the file is no valid UTF-8".into(),
-                })
-            }
-        },
-    }
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// A remark about a text that begins at a line of a file.
+fn warning(file: &str, text_line: u32, remark: Remark) -> Diagnostic {
+    let line = text_line.saturating_add(remark.line).saturating_sub(1);
+    Diagnostic::warning(file, line, remark.message).at_column(remark.column).hint(remark.hint)
 }
 
 mod raw;
+mod stream;
 
-pub use raw::{RawDocument, read_documents};
+pub use raw::{RawDocument, read_documents, read_documents_as};
 
 #[cfg(test)]
 mod tests;

@@ -66,7 +66,7 @@ fn encodings_and_line_ends_that_kubectl_takes_are_taken() {
         let (documents, findings) = read("a.yaml", &bytes);
         assert_eq!((documents.len(), findings), (count, Vec::new()));
     }
-    assert_eq!(said("a.yaml", b"\xff\xfea"), ["0:0: the file is no valid UTF-16 | save the file as UTF-8"]);
+    assert!(said("a.yaml", b"\xff\xfea")[0].starts_with("0:0: the file is no valid UTF-16 | save it as UTF-8"));
     assert_eq!(
         said("a.yaml", b"a: 1\nb\xc3\xa4: \xff\n"),
         ["2:5: the file is no valid UTF-8 | save the file as UTF-8"]
@@ -112,49 +112,117 @@ fn json_files_are_read() {
         assert_eq!((lines(&documents), findings), (vec![1, 3], Vec::new()));
         assert_eq!(documents[1].locate("/kind"), Some((5, 11)));
     }
-    assert_eq!(said("a.json", b"{\"a\": 1,\n \"b\": x}"), ["2:7: expected value | "]);
-    assert_eq!(said("a.json", b"{\"a\": 1, \"a\": 2}"), ["1:12: the key `a` is there twice | "]);
+    assert_eq!(
+        said("a.json", b"{\"a\": 1,\n \"b\": ]}"),
+        ["2:7: expected a value, but found `]` | correct the JSON, or write it as YAML"]
+    );
+    let twice = b"{\"apiVersion\": \"apps/v1\", \"kind\": \"StatefulSet\", \"kind\": \"StatefulSet\"}";
+    assert_eq!(
+        said("a.json", twice),
+        ["1:50: warning: the key `kind` is there twice, and the last one counts | remove one of them"]
+    );
 }
 
 #[test]
 fn what_is_no_yaml_is_told_with_place_and_way_out() {
     const TABS: &str = "YAML is indented with spaces, never with tabs";
     const HELM: &str = "looks like a Helm template; render it first (`helm template`) and commit what comes out";
-    const TWICE: &str = "remove one of them: kubectl would silently take the last";
     let second = |text: &str| format!("{OBJECT}---\n{text}");
+    let key = "a mapping as a key: a key of text was expected";
     for (text, expected) in [
         (second("a:\n\tb: 1\n"), format!("4:1: found character that cannot start any token, while scanning for the next token | {TABS}")),
-        (second("a: 1\nb: 2\na: 3\n"), format!("5:1: the key `a` is there twice | {TWICE}")),
-        (second("spec: {partition: 1, partition: 2}\n"), format!("3:22: spec: the key `partition` is there twice | {TWICE}")),
-        (second("name: {{ .Values.name }}\n"), format!("3:8: name: invalid type: map, expected a key of text | {HELM}")),
-        (second("{{- if .Values.on }}\na: b\n{{- end }}\n"), format!("3:2: invalid type: map, expected a key of text | {HELM}")),
-        (second("a: [1\nb: 2\n"), "4:2: did not find expected ',' or ']', while parsing a flow sequence | ".into()),
-        (second("a: *b\n"), "3:4: unknown anchor | ".into()),
-        (second("a: &a [*a]\n"), "3:8: nested more than 64 levels deep | ".into()),
-        (second("a: !!binary eA==\n"), "3:4: the tag `!!binary` means nothing to Kubernetes | ".into()),
-        (second("a: !!python/object:os.system {}\n"), "3:4: the tag `!!python/object:os.system` means nothing to Kubernetes | ".into()),
-        (second("a: !include b\n"), "3:4: a: the tag `!include` means nothing to Kubernetes | ".into()),
-        (second("spec: {replicas: .inf}\n"), "3:18: spec.replicas: `inf` is no number that JSON knows | quote it if it is meant as text".into()),
-        (second("spec: {replicas: .nan}\n"), "3:18: spec.replicas: `NaN` is no number that JSON knows | quote it if it is meant as text".into()),
+        (second("name: {{ .Values.name }}\n"), format!("3:8: {key} | {HELM}")),
+        (second("{{- if .Values.on }}\na: b\n{{- end }}\n"), format!("3:3: did not find expected node content, but `-`, while parsing a flow node | {HELM}")),
+        (second("a: [1\nb: 2\n"), "4:2: did not find expected ',' or ']', but `:`, while parsing a flow sequence | close the bracket, or put a comma between the entries".into()),
+        (second("a: *b\n"), "3:4: unknown anchor 'b' referenced | put the anchor `&` before its alias `*`, in the same document; quote a text that begins with `*`".into()),
+        (second("a: &a [*a]\n"), "3:8: the value of the anchor `a` contains itself | write the value out, without the alias".into()),
+        (second("a: !!binary x\n"), "3:4: the text of a `!!binary` is no base64 | write base64 with its padding `=`, or remove the tag".into()),
+        (second("a: !!int x\n"), "3:4: the tag `!!int` stands before text | remove the tag, or write a value of its type".into()),
+        (second("a: {<<: 3}\n"), "3:9: `<<` merges mappings, and this is none | put an alias of a mapping, a mapping, or a list of these behind `<<`".into()),
+        (second("1: a\n'1': b\n"), "4:1: two keys are `1` once they are text: kubectl keeps either of them | remove one of them".into()),
+        (second("~: a\n"), "3:1: null as a key: text was expected | quote the key".into()),
+        (second("spec: {replicas: .inf}\n"), "3:18: `inf` is no number that JSON knows | quote it if it is meant as text".into()),
+        (second("spec: {replicas: .nan}\n"), "3:18: `NaN` is no number that JSON knows | quote it if it is meant as text".into()),
+        (format!("%YAML 1.1\n---\n{OBJECT}"), "2:1: did not find expected <document start>, but the end of the document | remove the lines that begin with `%`: kubectl reads no directives".into()),
         (second("b: ü\na: \u{0}\n"), "4:4: the character U+0000 may not stand in YAML as it is | write it as an escape in double quotes".into()),
         (second("a: \u{9b}\n"), "3:4: the character U+009B may not stand in YAML as it is | write it as an escape in double quotes".into()),
-        (format!("{OBJECT}---garbage\n{OBJECT}"), "2:4: `garbage` stands behind the separator `---` | begin the document on the next line, as kubectl wants it".into()),
-        (format!("{OBJECT}...\n{OBJECT}"), "1:0: text after the end of the document | begin a new document with a line `---`".into()),
+        (format!("{OBJECT}---garbage\n{OBJECT}"), "2:4: `garbage` stands behind the separator `---`: nothing was expected there | begin the document on the next line, as kubectl wants it".into()),
+        (format!("{OBJECT}...\n{OBJECT}"), "3:1: text after the end of the document, which kubectl leaves out in silence | begin a new document with a line `---`".into()),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:00\n".into(), "1:0: this is a Git LFS pointer, not the file itself | keep manifests out of Git LFS (`git lfs untrack`, then `git add --renormalize`)".into()),
         ("a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> topic\n".into(), "2:0: there are merge conflict markers in it | resolve the conflict and commit the result".into()),
         ("apiVersion: apps/v1\nkind: StatefulSet\nsops: {mac: x}\n".into(), format!("1:0: the document is encrypted with SOPS | {}", hint::DECRYPT)),
         ("apiVersion: ENC[x]\nkind: ENC[y]\nsops: {mac: x}\n".into(), format!("1:0: the document is encrypted with SOPS | {}", hint::DECRYPT)),
     ] {
-        let seen = said("a.yaml", text.as_bytes());
-        if text.contains("&a [") {
-            assert!(seen[0].starts_with("3:") && seen[0].contains("nested more than 64 levels deep"), "{seen:?}");
-        } else {
-            assert_eq!(seen, [expected], "{text}");
-        }
+        assert_eq!(said("a.yaml", text.as_bytes()), [expected], "{text}");
     }
     // What stands before and behind a broken document is read.
     let (documents, findings) = read("a.yaml", format!("{OBJECT}---\na: [\n---\n{OBJECT}").as_bytes());
     assert_eq!((lines(&documents), findings.len()), (vec![1, 5], 1));
+}
+
+#[test]
+fn what_yaml_reads_as_something_else_is_told() {
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\n";
+    for (text, expected) in [
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "5:1: warning: the key `a` is there twice, and the last one counts | remove one of them",
+        ),
+        (
+            "b: {c: 1, c: 2}\n",
+            "3:11: warning: the key `c` is there twice, and the last one counts | remove one of them",
+        ),
+        (
+            "b: {x: 1, <<: {x: 2}}\n",
+            "3:11: warning: the merge `<<` overwrites `x`, which stands above it | put `<<` first: what stands behind it wins",
+        ),
+        ("on: 1\n", "3:1: warning: the key `on` is read as `true` | quote it if another key is meant"),
+        ("a: {010: x}\n", "3:5: warning: the key `010` is read as `8` | quote it if another key is meant"),
+        (
+            "a: yes\n",
+            "3:4: warning: `yes` is read as the boolean true | write `true` or `false`, or quote it if it is meant as text",
+        ),
+        (
+            "a: 0123456\n",
+            "3:4: warning: `0123456` is read as the number 42798: a leading zero makes it octal | quote it if it is meant as text",
+        ),
+        ("a: 1_000\n", "3:4: warning: `1_000` is read as the number 1000 | quote it if it is meant as text"),
+        (
+            "a: 18446744073709551615\n",
+            "3:4: warning: `18446744073709551615` is read as the number 18446744073709552000: it is beyond the integers of 64 bits | quote it if it is meant as text",
+        ),
+        ("image: 1.20\n", "3:8: warning: `1.20` is read as the number 1.2, where text is expected | quote it"),
+        (
+            "labels: {app: off}\n",
+            "3:15: warning: `off` is read as the boolean false, where text is expected | quote it",
+        ),
+        (
+            "env:\n- {name: a, value: 0x1F}\n",
+            "4:20: warning: `0x1F` is read as the number 31, where text is expected | quote it",
+        ),
+        ("args: [-v, 1e3]\n", "3:12: warning: `1e3` is read as the number 1000, where text is expected | quote it"),
+        (
+            "a: [*b]\n",
+            "3:5: unknown anchor 'b' referenced | put the anchor `&` before its alias `*`, in the same document; quote a text that begins with `*`",
+        ),
+    ] {
+        assert_eq!(said("a.yaml", format!("{set}{text}").as_bytes()), [expected], "{text}");
+    }
+    // Nobody is told what is no surprise: the mode of a file, a time, a boolean, what stands in quotes.
+    let plain =
+        "defaultMode: 0644\na: 12:30:45\nb: true\nc: 'yes'\n\"on\": 1\nd: 1.5\nlabels: {a: 'off', b: true}\ne: ~\n";
+    assert_eq!(said("a.yaml", format!("{set}{plain}").as_bytes()), Vec::<String>::new());
+    // Other kinds are left to others.
+    assert_eq!(said("a.yaml", b"apiVersion: v1\nkind: ConfigMap\ndata: {a: yes, a: no}\n"), Vec::<String>::new());
+    // No kubectl reads a plan: there the last of two keys is nobody's wish.
+    let plan = b"apiVersion: phaseline.dev/v1alpha1\nkind: RolloutPlan\nspec: {workloadRef: {name: web}, stages: [], stages: []}\n";
+    assert_eq!(
+        said("a.yaml", plan),
+        ["3:46: the key `stages` is there twice, and the last one counts | remove one of them"]
+    );
+    let (documents, _) = read("a.yaml", plan);
+    assert!(documents[0].unreadable);
+    assert_eq!(documents[0].value.pointer("/spec/workloadRef/name"), Some(&json!("web")));
 }
 
 #[test]
@@ -164,7 +232,7 @@ fn what_is_no_kubernetes_object_is_reported_and_not_guessed() {
     const PLAN: &str = "a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`";
     for (file, text, expected) in [
         (
-            "values.yaml",
+            "odd.yaml",
             "a: 1\n",
             format!(
                 "1:0: warning: the document has neither `apiVersion` nor `kind`: it is no Kubernetes object | {OUT}"
@@ -203,7 +271,7 @@ fn what_is_no_kubernetes_object_is_reported_and_not_guessed() {
 
 #[test]
 fn words_that_yaml_readers_dispute_are_left_as_they_are_read() {
-    // Exactly kubectl's reading of these is a matter of `yaml.rs`; here only that none is refused.
+    // Exactly kubectl's reading of these is a matter of `yaml`; here only that none is refused.
     let text = "apiVersion: v1\nkind: A\nvalues: [no, on, 1e3, 0o17, 12:30:45, '\u{85}', \"\\u202e\"]\n";
     let (documents, findings) = read("a.yaml", text.as_bytes());
     assert_eq!((documents.len(), findings.len()), (1, 0));
@@ -239,21 +307,17 @@ fn what_would_take_all_time_or_memory_is_refused_in_time() {
     let maps: String = (0..900).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
     let keys: String = (0..55_000).map(|n| format!("k{n}: [1, 2, 3]\n")).collect();
     for (name, text, words) in [
-        ("Y01", bomb, "too many of them"),
+        ("Y01", bomb, "too many aliases"),
         ("Y03", format!("apiVersion: v1\nkind: A\na0: &a0 {{x: 1}}\n{merges}"), ""),
-        ("Y04", "[".repeat(200_000), "nested more than 64 levels deep"),
-        ("Y05", maps, "nested more than 64 levels deep"),
+        ("Y04", "[".repeat(200_000), "nested more than 200 levels deep"),
+        ("Y05", maps, "nested more than 200 levels deep"),
         ("Y06", "a".repeat(MAX_FILE_BYTES + 1), "at most 1048576 are read"),
         ("Y07", keys, "more than 200000 values"),
         ("Y17", OBJECT.repeat(2).replace('\n', "\n---\n").repeat(5_000), ""),
         ("many broken", "a: [\n---\n".repeat(10_000), "did not find expected"),
-        ("many templates", "{{x}}\n---\n".repeat(10_000), "expected a key of text"),
-        ("brackets in many documents", format!("{}\n---\n", "[".repeat(900)).repeat(1_000), "nested more than 64"),
-        (
-            "lists",
-            format!("{{apiVersion: v1, kind: List, items: [{}]}}", "{kind: List, items: []},".repeat(30_000)),
-            "",
-        ),
+        ("many templates", "{{x}}\n---\n".repeat(10_000), "a key of text was expected"),
+        ("brackets in many documents", format!("{}\n---\n", "[".repeat(900)).repeat(1_000), "nested more than 200"),
+        ("lists", format!("{{apiVersion: v1, kind: List, items: [{}]}}", "{kind: List, items: []},".repeat(9_000)), ""),
     ] {
         let (_, findings) = read("a.yaml", text.as_bytes());
         match words {

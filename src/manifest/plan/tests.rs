@@ -39,7 +39,7 @@ fn with_spec(spec: &str) -> PlanReading {
 
 fn of_text(text: &str) -> PlanReading {
     let (documents, findings) = parse("apps/web/rollout-plan.yaml", text.as_bytes());
-    assert_eq!(findings, [], "{text}");
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Warning), "{text}: {findings:?}");
     read(&documents[0])
 }
 

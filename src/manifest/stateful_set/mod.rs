@@ -5,6 +5,7 @@ mod checks;
 use serde_json::Value;
 
 use super::findings::Findings;
+use super::foreign;
 use super::level::Checks;
 use super::parse::{Document, SET_KIND};
 use super::words::{is_dns_label, show};
@@ -74,7 +75,6 @@ pub fn read(document: &Document, default_namespace: &str) -> SetReading {
 /// The same with the checks of somebody else than a rollout.
 pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) -> SetReading {
     let mut findings = Findings::about(document);
-    let _ = checks;
     let value = &document.value;
     let workload = identify(value, default_namespace, &mut findings);
     let mut manifest = None;
@@ -83,10 +83,16 @@ pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) ->
         findings.error("/apiVersion", message).hint = if is_kruise(document) {
             "it is Kruise's, not driven by Phaseline".into()
         } else {
-            format!("write `apiVersion: {API_VERSION}`")
+            match document.api_version() {
+                "apps/v1beta1" | "apps/v1beta2" | "extensions/v1beta1" => format!(
+                    "Kubernetes serves it no more: write `apiVersion: {API_VERSION}`, and `spec.selector` with the \
+                     labels of the template"
+                ),
+                _ => format!("write `apiVersion: {API_VERSION}`"),
+            }
         };
     } else {
-        checks::run(value, &mut findings);
+        checks::run(value, checks, &mut findings);
         manifest = workload.clone().map(|workload| build(document, workload, &mut findings));
     }
     let manifest = manifest.filter(|_| !findings.has_error());
@@ -118,7 +124,8 @@ fn identify(value: &Value, default_namespace: &str, findings: &mut Findings<'_>)
         Some(Value::String(name)) if is_dns_label(name) => name,
         Some(other) => {
             let message = format!("{} is no name of a StatefulSet", super::words::found(other));
-            findings.error("/metadata/name", message).hint = DNS_LABEL.into();
+            let hint = other.as_str().and_then(foreign::placeholder).unwrap_or(DNS_LABEL);
+            findings.error("/metadata/name", message).hint = hint.into();
             return None;
         }
     };
@@ -173,16 +180,31 @@ fn build(document: &Document, workload: WorkloadId, findings: &mut Findings<'_>)
     }
 }
 
-/// Takes out the keys of mappings that have no value, as Kubernetes reads them.
+/// Maps of strings: there a key without a value is read as one with an empty text.
+const STRING_MAPS: [&str; 6] = ["labels", "annotations", "matchLabels", "nodeSelector", "volumeAttributes", "options"];
+/// Maps of quantities: there a key without a value is read as zero.
+const QUANTITY_MAPS: [&str; 4] = ["limits", "requests", "overhead", "capacity"];
+
+/// Takes out the keys of mappings that have no value, as Kubernetes reads them; in its maps they have one.
 fn strip_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, value| !value.is_null());
-            map.values_mut().for_each(strip_nulls);
+            for (key, value) in map.iter_mut() {
+                if let (Some(nothing), Value::Object(inner)) = (zero_of(key), &mut *value) {
+                    inner.values_mut().filter(|value| value.is_null()).for_each(|value| *value = nothing.into());
+                }
+                strip_nulls(value);
+            }
         }
         Value::Array(list) => list.iter_mut().for_each(strip_nulls),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// What a key without a value is read as in a map of this name; none where the key is as good as absent.
+fn zero_of(map: &str) -> Option<&'static str> {
+    if STRING_MAPS.contains(&map) { Some("") } else { QUANTITY_MAPS.contains(&map).then_some("0") }
 }
 
 fn natural(value: &Value, pointer: &str) -> Option<u32> {
@@ -196,5 +218,7 @@ fn annotation<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 /// The annotations that hold a rollout's state and people's requests: never a manifest's.
 const RESERVED: [&str; 2] = [Record::ANNOTATION, Request::ANNOTATION];
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 pub(in crate::manifest) mod tests;

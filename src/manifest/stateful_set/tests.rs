@@ -136,33 +136,33 @@ fn fields_that_cannot_be_are_told_with_their_place() {
     let rolling = |block: &str| format!("RollingUpdate\n    rollingUpdate: {{{block}}}\n");
     let replicas = |number: &str| format!("replicas: {number}\n");
     for (old, new, expected) in [
-        ("replicas: 3\n", replicas("-1"), format!("8:13: `spec.replicas` cannot be -1 | {COUNT}")),
-        ("replicas: 3\n", replicas("1.5"), format!("8:13: `spec.replicas` cannot be 1.5 | {COUNT}")),
-        ("replicas: 3\n", replicas("2147483648"), format!("8:13: `spec.replicas` cannot be 2147483648 | {COUNT}")),
-        ("replicas: 3\n", replicas("'3'"), "8:13: `spec.replicas` is the text `3`, not a number | write it without quotes".into()),
-        ("replicas: 3\n", replicas("{{}: 1}").replace("{{}: 1}", "[3]"), format!("8:13: `spec.replicas` is a list, not a number | {COUNT}")),
-        ("replicas: 3\n", "minReadySeconds: -1\n".into(), format!("8:20: `spec.minReadySeconds` cannot be -1 | {COUNT}")),
-        ("replicas: 3\n", "ordinals: {start: -1}\n".into(), format!("8:21: `spec.ordinals.start` cannot be -1 | {COUNT}")),
-        ("RollingUpdate\n", rolling("partition: -1"), format!("13:32: `spec.updateStrategy.rollingUpdate.partition` cannot be -1 | {COUNT}")),
+        ("replicas: 3\n", replicas("-1"), "8:13: `spec.replicas`: `-1` must not be negative | ".into()),
+        ("replicas: 3\n", replicas("1.5"), "8:13: `spec.replicas`: `1.5` is given, a whole number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
+        ("replicas: 3\n", replicas("2147483648"), format!("8:13: `spec.replicas` cannot be 2147483648 | {COUNT}: the server would take another one for it, unseen")),
+        ("replicas: 3\n", replicas("'3'"), "8:13: `spec.replicas`: the text `3` is given, a number is expected | write it without quotes".into()),
+        ("replicas: 3\n", replicas("{{}: 1}").replace("{{}: 1}", "[3]"), "8:13: `spec.replicas`: a list is given, a number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
+        ("replicas: 3\n", "minReadySeconds: -1\n".into(), "8:20: `spec.minReadySeconds`: `-1` must not be negative | ".into()),
+        ("replicas: 3\n", "ordinals: {start: -1}\n".into(), "8:21: `spec.ordinals.start`: `-1` must not be negative | ".into()),
+        ("RollingUpdate\n", rolling("partition: -1"), "13:32: `spec.updateStrategy.rollingUpdate.partition`: `-1` must not be negative | ".into()),
         ("RollingUpdate\n", rolling("maxUnavailable: 0"), format!("13:37: `maxUnavailable` cannot be `0` | {UNAVAILABLE}")),
         ("RollingUpdate\n", rolling("maxUnavailable: 200%"), format!("13:37: `maxUnavailable` cannot be the text `200%` | {UNAVAILABLE}")),
         ("type: RollingUpdate\n", "type: OnDelete\n".into(), format!("12:11: with `OnDelete` nothing would roll | {DRIVEN}")),
-        ("type: RollingUpdate\n", "type: Recreate\n".into(), format!("12:11: the text `Recreate` is no update strategy | {DRIVEN}")),
+        ("type: RollingUpdate\n", "type: Recreate\n".into(), "12:11: `spec.updateStrategy.type`: the text `Recreate` is not supported | one of `RollingUpdate`, `OnDelete`".into()),
         ("{app: web}\n", "{app: api}\n".into(), format!("10:24: the selector wants `app` to be the text `api`, the template's labels do not say so | {AGREE}")),
         ("{app: web}\n", "{}\n".into(), "9:3: the selector is empty | select the labels of `spec.template.metadata.labels`".into()),
         ("  selector:\n    matchLabels: {app: web}\n", String::new(), "6:1: the set has no `spec.selector` | select the labels of `spec.template.metadata.labels`".into()),
         ("matchLabels: {app: web}\n", "matchExpressions: [{key: app, operator: In, values: [api]}]\n".into(), format!("10:24: the selector does not match the template's labels | {AGREE}")),
-        ("      containers:\n", "      restartPolicy: Never\n      containers:\n".into(), "17:22: `restartPolicy` cannot be the text `Never` | only `Always` in a StatefulSet".into()),
+        ("      containers:\n", "      restartPolicy: Never\n      containers:\n".into(), "17:22: `spec.template.spec.restartPolicy`: the text `Never` is not supported | one of `Always`".into()),
         ("      - name: main\n        image: nginx\n", String::new(), "17:7: the pods have no containers | list at least one in `spec.template.spec.containers`".into()),
         ("      - name: main\n        image", "      - image".into(), "18:9: the container has no name | ".into()),
-        ("image: nginx\n", "image: nginx\n      - {name: main, image: x}\n".into(), "20:16: there are two containers `main` | init containers share the names".into()),
-        ("image: nginx\n", "image: nginx\n        args: [a, null]\n".into(), "20:19: a list item without a value | remove the `-`, or write the item".into()),
-        ("{a: b}", "{phaseline.dev/adopt: true}".into(), "5:38: an annotation is text, not `true` | quote it: \"true\"".into()),
+        ("image: nginx\n", "image: nginx\n      - {name: main, image: x}\n".into(), "20:9: `spec.template.spec.containers[1]`: there are two items of one name: `main` | server-side apply refuses them: keep one".into()),
+        ("image: nginx\n", "image: nginx\n        ports: [null]\n".into(), "20:17: `spec.template.spec.containers[0].ports[0]`: a list item without a value | remove the `-`, or write the item".into()),
+        ("{a: b}", "{phaseline.dev/adopt: true}".into(), "5:38: `metadata.annotations[phaseline.dev/adopt]`: `true` is given, text is expected | put it into quotes".into()),
         ("{a: b}", "{phaseline.dev/rollout: '{}'}".into(), "5:17: the annotation `phaseline.dev/rollout` is Phaseline's own | remove it from the manifest".into()),
         ("{a: b}", "{phaseline.dev/request: '{}'}".into(), "5:17: the annotation `phaseline.dev/request` is Phaseline's own | remove it from the manifest".into()),
         ("  name: web\n", "  name: web\n  uid: 1-2\n".into(), "5:3: `metadata.uid` belongs to one object of one cluster | the manifest was exported from a cluster: remove `uid`, `resourceVersion` and `status`".into()),
         ("  name: web\n", "  name: web\n  resourceVersion: '7'\n".into(), "5:3: `metadata.resourceVersion` belongs to one object of one cluster | the manifest was exported from a cluster: remove `uid`, `resourceVersion` and `status`".into()),
-        ("apps/v1\n", "apps/v1beta1\n".into(), "1:13: a StatefulSet of `apps/v1beta1` is not driven | write `apiVersion: apps/v1`".into()),
+        ("apps/v1\n", "apps/v1beta1\n".into(), "1:13: a StatefulSet of `apps/v1beta1` is not driven | Kubernetes serves it no more: write `apiVersion: apps/v1`, and `spec.selector` with the labels of the template".into()),
         ("apps/v1\n", "apps.kruise.io/v1beta1\n".into(), "1:13: a StatefulSet of `apps.kruise.io/v1beta1` is not driven | it is Kruise's, not driven by Phaseline".into()),
     ] {
         let reading = with(old, &new);
@@ -212,4 +212,20 @@ fn odd_shapes_of_a_set_are_findings() {
     }
     let reading = of_text("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: 3\nspec: {selector: {}}\n");
     assert!(reading.workload.is_none() && reading.manifest.is_none());
+}
+
+#[test]
+fn keys_without_a_value_are_absent_but_in_maps() {
+    let mut value = serde_json::json!({
+        "metadata": {"name": "web", "labels": {"a": null, "b": "1"}, "annotations": null},
+        "spec": {"minReadySeconds": null, "template": {"spec": {"nodeSelector": {"zone": null}, "volumes": null,
+            "containers": [{"name": "web", "command": null, "resources": {"limits": {"cpu": null}, "requests": null}}]}}},
+    });
+    strip_nulls(&mut value);
+    let expected = serde_json::json!({
+        "metadata": {"name": "web", "labels": {"a": "", "b": "1"}},
+        "spec": {"template": {"spec": {"nodeSelector": {"zone": ""},
+            "containers": [{"name": "web", "resources": {"limits": {"cpu": "0"}}}]}}},
+    });
+    assert_eq!(value, expected);
 }

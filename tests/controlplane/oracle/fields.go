@@ -18,8 +18,8 @@ func fields(server *server) map[string]any {
 	return map[string]any{"types": types}
 }
 
-// A field of a struct, as JSON sees it.
-type field struct {
+// fieldOf is a field of a struct, as JSON sees it.
+type fieldOf struct {
 	Name string `json:"name"`
 	// The Go type without pointer, list and map: string, bool, int32, a type with a form of its own (Quantity, Time,
 	// IntOrString, FieldsV1), or a struct that is described too.
@@ -40,12 +40,12 @@ func describe(server *server, of reflect.Type, types map[string]any) {
 	if _, done := types[of.Name()]; done {
 		return
 	}
-	found := []field{}
+	found := []fieldOf{}
 	types[of.Name()] = &found
 	collect(server, of, schemaOf(server, of), &found, types)
 }
 
-func collect(server *server, of reflect.Type, schema *spec.Schema, found *[]field, types map[string]any) {
+func collect(server *server, of reflect.Type, schema *spec.Schema, found *[]fieldOf, types map[string]any) {
 	for index := range of.NumField() {
 		member := of.Field(index)
 		name, options, _ := strings.Cut(member.Tag.Get("json"), ",")
@@ -56,7 +56,7 @@ func collect(server *server, of reflect.Type, schema *spec.Schema, found *[]fiel
 			collect(server, member.Type, schema, found, types)
 			continue
 		}
-		entry := field{Name: name, OmitEmpty: strings.Contains(options, "omitempty"), OmitZero: strings.Contains(options, "omitzero")}
+		entry := fieldOf{Name: name, OmitEmpty: strings.Contains(options, "omitempty"), OmitZero: strings.Contains(options, "omitzero")}
 		inner := member.Type
 		switch {
 		case hasOwnForm(inner):

@@ -26,6 +26,8 @@ type question struct {
 	YAML []byte `json:"yaml,omitempty"`
 	// The object as JSON instead, which is sent as it stands.
 	Manifest json.RawMessage `json:"manifest,omitempty"`
+	// Whether validation's findings are listed only, for `apply` and `create`.
+	Lenient bool `json:"lenient,omitempty"`
 	// What was applied before, one after the other; for `update`.
 	Before []json.RawMessage `json:"before,omitempty"`
 }
@@ -81,7 +83,7 @@ func respond(server *server, line []byte) (answer map[string]any) {
 		if err != nil {
 			return failure(err)
 		}
-		return server.answer(question.Mode, manifest, question.Before)
+		return server.answer(question.Mode, question.Lenient, manifest, question.Before)
 	case "fields":
 		return fields(server)
 	default:

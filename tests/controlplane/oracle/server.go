@@ -18,12 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -53,8 +56,23 @@ func newRevision(set *appsv1.StatefulSet, revision int64, collisionCount *int32)
 // server is the API server's endpoint of StatefulSets: its handlers, its field manager, its registry with strategy and
 // storage codec. Only what is behind the codec, etcd, is not there.
 type server struct {
-	apply, create http.HandlerFunc
-	openapi       map[string]*spec.Schema
+	strict, lenient endpoint
+	openapi         map[string]*spec.Schema
+}
+
+type endpoint struct{ apply, create http.HandlerFunc }
+
+// lenientStrategy notes down what validation finds, and lets it pass.
+type lenientStrategy struct{ rest.RESTCreateStrategy }
+
+type findingsKey struct{}
+
+func (strategy lenientStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
+	found := strategy.RESTCreateStrategy.Validate(ctx, object)
+	if findings, ok := ctx.Value(findingsKey{}).(*field.ErrorList); ok {
+		*findings = append(*findings, found...)
+	}
+	return nil
 }
 
 // stored is a storage.Interface for dry runs, which read and never write. The object is that of the request.
@@ -104,10 +122,12 @@ func newServer() (*server, error) {
 		return nil, fmt.Errorf("no serializer for protobuf")
 	}
 	codec := legacyscheme.Codecs.CodecForVersions(protobuf.Serializer, legacyscheme.Codecs.UniversalDeserializer(), appsv1.SchemeGroupVersion, hub)
-	registry, _, err := statefulsetstorage.NewREST(optionsGetter{codec})
+	strict, _, err := statefulsetstorage.NewREST(optionsGetter{codec})
 	if err != nil {
 		return nil, err
 	}
+	lenientStore := *strict.Store
+	lenientStore.CreateStrategy = lenientStrategy{strict.CreateStrategy}
 
 	definitions := apiopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
 	config := genericserver.DefaultOpenAPIV3Config(definitions, openapinamer.NewDefinitionNamer(legacyscheme.Scheme))
@@ -136,7 +156,7 @@ func newServer() (*server, error) {
 		UnsafeConvertor:          unsafe,
 		Authorizer:               authorizerfactory.NewAlwaysAllowAuthorizer(),
 		EquivalentResourceMapper: runtime.NewEquivalentResourceRegistry(),
-		TableConvertor:           registry,
+		TableConvertor:           strict,
 		FieldManager:             manager,
 		Resource:                 appsv1.SchemeGroupVersion.WithResource("statefulsets"),
 		Kind:                     kind,
@@ -144,19 +164,26 @@ func newServer() (*server, error) {
 		HubGroupVersion:          hub,
 		MaxRequestBodyBytes:      3 << 20,
 	}
-	return &server{
-		apply:   handlers.PatchResource(registry, scope, nil, []string{string(types.ApplyPatchType)}),
-		create:  handlers.CreateResource(registry, scope, nil),
-		openapi: openapi,
-	}, nil
+	return &server{strict: endpointOf(strict.Store, scope), lenient: endpointOf(&lenientStore, scope), openapi: openapi}, nil
+}
+
+func endpointOf(store *registry.Store, scope *handlers.RequestScope) endpoint {
+	return endpoint{
+		apply:  handlers.PatchResource(store, scope, nil, []string{string(types.ApplyPatchType)}),
+		create: handlers.CreateResource(store, scope, nil),
+	}
 }
 
 // answer sends the manifest, for `update` after those before it, and says what came of it.
-func (server *server) answer(mode string, manifest []byte, before []json.RawMessage) map[string]any {
+func (server *server) answer(mode string, lenient bool, manifest []byte, before []json.RawMessage) map[string]any {
 	var old *apps.StatefulSet
+	endpoint := server.strict
+	if lenient {
+		endpoint = server.lenient
+	}
 	if mode == "update" {
 		for index, earlier := range before {
-			answer, object := server.send("apply", earlier, old)
+			answer, object := endpoint.send("apply", earlier, old)
 			if object == nil {
 				answer["before"] = index
 				return answer
@@ -165,7 +192,7 @@ func (server *server) answer(mode string, manifest []byte, before []json.RawMess
 		}
 		mode = "apply"
 	}
-	answer, object := server.send(mode, manifest, old)
+	answer, object := endpoint.send(mode, manifest, old)
 	if object != nil {
 		revision, err := revisionOf(object)
 		if err != nil {
@@ -177,14 +204,16 @@ func (server *server) answer(mode string, manifest []byte, before []json.RawMess
 }
 
 // send passes one request through the handlers; the object is that of the storage, if there is one.
-func (server *server) send(mode string, manifest []byte, old *apps.StatefulSet) (map[string]any, *apps.StatefulSet) {
+func (endpoint endpoint) send(mode string, manifest []byte, old *apps.StatefulSet) (map[string]any, *apps.StatefulSet) {
 	namespace, name := nameOf(manifest)
-	method, query, contentType, handler := http.MethodPatch, "?dryRun=All&force=true&fieldManager=phaseline&fieldValidation=Warn", string(types.ApplyPatchType), server.apply
+	method, query, contentType, handler := http.MethodPatch, "?dryRun=All&force=true&fieldManager=phaseline&fieldValidation=Warn", string(types.ApplyPatchType), endpoint.apply
 	if mode == "create" {
-		method, query, contentType, handler = http.MethodPost, "?dryRun=All&fieldManager=phaseline&fieldValidation=Warn", runtime.ContentTypeJSON, server.create
+		method, query, contentType, handler = http.MethodPost, "?dryRun=All&fieldManager=phaseline&fieldValidation=Warn", runtime.ContentTypeJSON, endpoint.create
 	}
 	warnings := &recorder{}
-	ctx := warning.WithWarningRecorder(audit.WithAuditContext(context.Background()), warnings)
+	findings := &field.ErrorList{}
+	ctx := context.WithValue(context.Background(), findingsKey{}, findings)
+	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), warnings)
 	info := &request.RequestInfo{IsResourceRequest: true, APIGroup: "apps", APIVersion: "v1", Resource: "statefulsets", Namespace: namespace}
 	if mode != "create" {
 		info.Name = name
@@ -222,6 +251,13 @@ func (server *server) send(mode string, manifest []byte, old *apps.StatefulSet) 
 		return failure(err), nil
 	}
 	answer["spec"] = returned.Spec
+	if len(*findings) > 0 {
+		causes := []map[string]any{}
+		for _, finding := range *findings {
+			causes = append(causes, map[string]any{"type": finding.Type, "field": finding.Field, "message": finding.ErrorBody()})
+		}
+		answer["causes"] = causes
+	}
 	return answer, object
 }
 

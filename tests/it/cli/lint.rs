@@ -86,7 +86,7 @@ fn what_is_staged_is_compared_with_head_and_nothing_else_is_read() {
     assert_eq!(repo.git(&["count-objects"]), objects, "nothing is written");
     // The first commit of all.
     let fresh = Repo::new();
-    fresh.write("web.yaml", SET.replace("kind: StatefulSet", "kind: StatefulSet\nkind: x")).git(&["add", "."]);
+    fresh.write("web.yaml", SET.replace("kind: StatefulSet", "kind: StatefulSet\n x: [")).git(&["add", "."]);
     assert_eq!(lint(&fresh, &["--staged"]).status.code(), Some(1));
     fresh.write("web.yaml", SET).git(&["add", "."]);
     assert_clean(&lint(&fresh, &["--staged"]));

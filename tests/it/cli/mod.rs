@@ -5,5 +5,5 @@ mod e2e;
 mod help;
 mod lint;
 mod offline;
-
+pub(crate) mod plan;
 mod streams;

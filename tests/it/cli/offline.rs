@@ -134,3 +134,119 @@ fn hash_reads_commits_and_says_what_is_ambiguous() {
     let bare = run(repo.folder(), &["hash", "HEAD~1", "--repo", "origin.git", "-o", "json"], None);
     assert_eq!(json(&bare), first);
 }
+
+/// Documents that are refused though kubectl reads them, each with the reason that is given.
+const STRICT: [(&str, &str); 3] = [("doc_end2", "end of the document"), ("dup_type", ""), ("key_quoted_nospace", "")];
+
+#[test]
+fn render_raw_reads_what_kubectl_reads_and_refuses_what_it_refuses() {
+    use base64::Engine as _;
+    let folder = tempfile::tempdir().unwrap();
+    let cases: Vec<Value> = serde_json::from_str(include_str!("../../data/yaml-cases.json")).unwrap();
+    assert_eq!(cases.len(), 144);
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let name = case["name"].as_str().unwrap();
+        let bytes = match case["yaml_base64"].as_str() {
+            Some(text) => base64::engine::general_purpose::STANDARD.decode(text).unwrap(),
+            None => case["yaml"].as_str().unwrap().as_bytes().to_vec(),
+        };
+        let output = run(folder.path(), &["render", "--raw", "-"], Some(&bytes));
+        let printed = out(&output);
+        let code = output.status.code();
+        let strict = STRICT.iter().find(|(strict, _)| *strict == name);
+        let fine = match (case["json"].as_str(), strict) {
+            (Some(_), Some((_, reason))) => code == Some(1) && printed.is_empty() && err(&output).contains(reason),
+            // The recorded text is that of the first document; what was JSON was recorded as it was written.
+            (Some(json), None) => code == Some(0) && same(printed.lines().next().unwrap_or_default(), json),
+            (None, _) => code == Some(1) && printed.is_empty() && err(&output).starts_with("-"),
+        };
+        if !fine {
+            wrong.push(format!("{name} {code:?}: {printed}{}\n  expected {}", err(&output), case["json"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of 144:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Whether two texts of JSON are alike: letter by letter, else number by number (`-0` and `0`, `1e2` and `100`).
+fn same(ours: &str, recorded: &str) -> bool {
+    fn alike(one: &Value, other: &Value) -> bool {
+        match (one, other) {
+            (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                one.len() == other.len()
+                    && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| alike(value, other)))
+            }
+            (one, other) => one == other,
+        }
+    }
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    // What was JSON was recorded as it was written.
+    let verbatim = recorded.contains(['.', 'e', '\\', '\t']) || recorded.contains("-0") || recorded.contains(": ");
+    ours == recorded || (verbatim && alike(&value(ours), &value(recorded)))
+}
+
+#[test]
+fn hash_gives_what_real_control_planes_gave() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut wrong, mut seen) = (Vec::new(), [0, 0]);
+    for line in include_str!("../../data/revision-cases.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let (id, yaml) = (case["id"].as_str().unwrap(), case["yaml"].as_str().unwrap());
+        for (index, (version, recorded)) in [("1.36", "1.36.3"), ("1.33", "1.33.13")].into_iter().enumerate() {
+            let Some(revision) = case[recorded]["revision"].as_str() else { continue };
+            seen[index] += 1;
+            let arguments = ["hash", "-", "-o", "json", "--kubernetes", version];
+            let output = run(folder.path(), &arguments, Some(yaml.as_bytes()));
+            let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let item = &list["items"][0];
+            let spec = match &case[recorded]["spec"] {
+                Value::String(_) => as_1_33_writes_it(case["1.36.3"]["spec"].clone()),
+                spec => spec.clone(),
+            };
+            if item["controllerRevision"] != revision || item["spec"] != spec {
+                let same = item["spec"] == spec;
+                wrong.push(format!(
+                    "{id} {version}: {} for {revision}, spec {same}\n{}",
+                    item["controllerRevision"],
+                    err(&output)
+                ));
+            }
+        }
+    }
+    assert_eq!(seen, [95, 105], "the sets that server-side apply accepted");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The spec of 1.36 with what only 1.33 writes into it.
+fn as_1_33_writes_it(mut spec: Value) -> Value {
+    let mark = |object: &mut Value| object["metadata"]["creationTimestamp"] = Value::Null;
+    mark(&mut spec["template"]);
+    for list in ["/volumeClaimTemplates", "/template/spec/volumes"] {
+        for item in spec.pointer_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            match item.pointer_mut("/ephemeral/volumeClaimTemplate") {
+                Some(claim) => mark(claim),
+                None if list == "/volumeClaimTemplates" => mark(item),
+                None => {}
+            }
+        }
+    }
+    spec
+}
+
+#[test]
+fn five_hundred_sets_are_hashed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..500 {
+        let set = SET.replace("{name: web}", &format!("{{name: web-{number}}}"));
+        std::fs::write(folder.path().join(format!("{number}.yaml")), set).unwrap();
+    }
+    let started = std::time::Instant::now();
+    let output = run(folder.path(), &["hash", "."], None);
+    assert_eq!((output.status.code(), out(&output).lines().count()), (Some(0), 501));
+    // A second in an optimized program; what tests are built with is an order of magnitude slower.
+    assert!(started.elapsed() < std::time::Duration::from_secs(30), "{:?}", started.elapsed());
+}

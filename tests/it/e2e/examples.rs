@@ -2,7 +2,11 @@
 //!
 //! Before every push `plan` foretells the ControllerRevision; only its waits are shortened, by the first commit.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::Value;
 
@@ -32,12 +36,21 @@ struct Example {
 struct Play {
     site: Site<'static>,
     example: Example,
+    version: Version,
     replicas: u64,
 }
 
 impl Play {
     fn new(version: Version, example: Example) -> Option<Self> {
         let site = Site::shared(version, example.folder)?;
+        // Every push goes through the hooks, which know no cluster.
+        let origin = site.repo.origin_path();
+        let mut install = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        let installed = install.args(["hooks", "install"]).arg(&origin).stdin(Stdio::null()).output().unwrap();
+        assert!(installed.status.success(), "{installed:?}");
+        site.repo.git_in(&origin, &["config", "phaseline.binary", env!("CARGO_BIN_EXE_phaseline")]);
+        site.repo.git_in(&origin, &["config", "phaseline.namespace", &site.ns]);
+        site.repo.git_in(&origin, &["config", "phaseline.kubernetes", version.minor()]);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example.folder);
         for entry in fs::read_dir(&folder).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();
@@ -54,7 +67,7 @@ impl Play {
                 site.plane.apply(&site.ns, &text);
             }
         }
-        Some(Self { site, replicas: *example.stages.last().unwrap(), example })
+        Some(Self { site, version, replicas: *example.stages.last().unwrap(), example })
     }
 
     /// What `plan` says about the commit that is about to be pushed.
@@ -68,7 +81,25 @@ impl Play {
         assert_eq!(said.status.code(), Some(1), "{said:?}");
         let plan: Value = serde_json::from_slice(&said.stdout).unwrap();
         assert_eq!(plan["items"].as_array().map(Vec::len), Some(1), "{plan:#}");
-        plan["items"][0].clone()
+        let item = plan["items"][0].clone();
+        // Nothing but the repository tells the same.
+        let mut offline = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        offline.args([
+            "plan",
+            "--offline",
+            "HEAD",
+            "-o",
+            "json",
+            "-n",
+            &self.site.ns,
+            "--kubernetes",
+            self.version.minor(),
+        ]);
+        let said = offline.current_dir(work).env_clear().stdin(Stdio::null()).output().unwrap();
+        assert_eq!(said.status.code(), Some(1), "{said:?}");
+        let plan: Value = serde_json::from_slice(&said.stdout).unwrap();
+        assert_eq!(plan["items"][0]["target"]["revision"], item["target"]["revision"], "{plan:#}");
+        item
     }
 
     /// Commits the set with another image and foretells its revision.

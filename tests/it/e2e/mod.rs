@@ -37,6 +37,7 @@ mod crashes;
 mod drift;
 mod examples;
 mod failures;
+mod foresight;
 mod killer;
 mod manifest;
 mod newer;

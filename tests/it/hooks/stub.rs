@@ -50,13 +50,15 @@ fn a_push_is_checked_branch_by_branch() {
     let first = repo.commit_file("a.txt", "1");
     stubbed.called();
     assert!(site.push(&["main"]).status.success());
-    assert_eq!(stubbed.called(), [format!("lint {first} --repo=."), format!("plan --offline {first} --repo=.")]);
+    let none = "0".repeat(40);
+    let against = format!("lint --rev={first} --base={none} --repo=.");
+    assert_eq!(stubbed.called(), [against, format!("plan --offline {none}..{first} --repo=.")]);
 
     let second = repo.commit_file("a.txt", "2");
     let third = repo.commit_file("a.txt", "3");
     stubbed.called();
     assert!(site.push(&["main"]).status.success());
-    let against = format!("lint {third} --repo=. --base={first}");
+    let against = format!("lint --rev={third} --base={first} --repo=.");
     assert_eq!(stubbed.called(), [against, format!("plan --offline {first}..{third} --repo=.")]);
 
     // A new branch is held against where it left the repository's own.
@@ -64,14 +66,14 @@ fn a_push_is_checked_branch_by_branch() {
     let side = repo.commit_file("a.txt", "4");
     stubbed.called();
     assert!(site.push(&["side"]).status.success());
-    assert!(stubbed.called()[0].ends_with(&format!("{side} --repo=. --base={second}")));
+    assert!(stubbed.called()[0].ends_with(&format!("{side} --base={second} --repo=.")));
 
     // A rewritten branch is held against what it was.
     repo.git(&["reset", "-q", "--hard", &first]);
     let other = repo.commit_file("a.txt", "5");
     stubbed.called();
     assert!(site.push(&["--force", "side"]).status.success());
-    assert!(stubbed.called()[0].ends_with(&format!("{other} --repo=. --base={side}")));
+    assert!(stubbed.called()[0].ends_with(&format!("{other} --base={side} --repo=.")));
 
     // Tags, other references and branches that go are nobody's business; of several branches each is looked at.
     repo.git(&["tag", "v1"]);
@@ -92,7 +94,9 @@ fn settings_of_the_server_are_handed_on() {
     stubbed.called();
     site.push(&["main"]);
     let options = "--repo=. --path=deploy/my apps --namespace=-odd --kubernetes=1.33";
-    assert_eq!(stubbed.called(), [format!("lint {head} {options}"), format!("plan --offline {head} {options}")]);
+    let none = "0".repeat(40);
+    let against = format!("lint --rev={head} --base={none} {options}");
+    assert_eq!(stubbed.called(), [against, format!("plan --offline {none}..{head} {options}")]);
     site.repo.git(&["config", "phaseline.path", "x"]);
     site.repo.commit_file("a.txt", "2");
     assert_eq!(stubbed.called(), ["lint --staged --path=x"]);
@@ -109,9 +113,12 @@ fn one_bad_branch_refuses_the_whole_push() {
     ));
     let refused = site.push(&[&format!("{good}:refs/heads/main"), &format!("{bad}:refs/heads/side")]);
     assert!(!refused.status.success());
-    for words in
-        ["phaseline: side: refused:", "remote: web.yaml:7:3: error: no", "main: would be rolled out", "as a whole"]
-    {
+    for words in [
+        "phaseline: side: refused:",
+        "remote: web.yaml:7:3: error: no",
+        "main: nothing would be rolled out",
+        "as a whole",
+    ] {
         assert!(err(&refused).contains(words), "{words}: {}", err(&refused));
     }
     assert_eq!((site.at_origin("main"), site.at_origin("side")), (None, None));
@@ -177,7 +184,7 @@ fn names_of_branches_are_data() {
         let pushed = site.push(&[&format!("HEAD:refs/heads/{name}")]);
         assert!(pushed.status.success(), "{name}: {}", err(&pushed));
         assert!(site.at_origin(&format!("refs/heads/{name}")).is_some(), "{name}");
-        assert!(err(&pushed).contains("would be rolled out"), "{name}: {}", err(&pushed));
+        assert!(err(&pushed).contains("nothing would be rolled out"), "{name}: {}", err(&pushed));
         assert!(!err(&pushed).lines().any(|line| line.starts_with("remote: phaseline") && line.contains('\u{9b}')));
     }
     for folder in [repo.origin_path(), repo.work_path()] {

@@ -38,7 +38,7 @@ pub(crate) struct LintArgs {
     /// Checks what is staged: for a pre-commit hook
     #[arg(long)]
     staged: bool,
-    /// Compares with this revision [default: the first parent, or HEAD]
+    /// Compares with this revision, and with nothing where it is all zeros [default: the first parent, or HEAD]
     #[arg(long, value_name = "REV")]
     base: Option<String>,
     /// The version of Kubernetes that would be asked

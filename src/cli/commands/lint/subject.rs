@@ -71,7 +71,7 @@ impl Subject {
             Self::Commit { mut source, commit, against } => {
                 let contents = source.contents(&commit, args.checks())?;
                 let before = match (&args.base, against) {
-                    (Some(rev), _) => Some(source.mirror().resolve(rev)?),
+                    (Some(rev), _) => base(&source, rev)?,
                     (None, Some(against)) => Some(against),
                     (None, None) => source.mirror().parent(&commit)?,
                 };
@@ -80,7 +80,7 @@ impl Subject {
             Self::Staged { mut source } => {
                 let contents = source.staged_contents(args.checks())?;
                 let before = match &args.base {
-                    Some(rev) => Some(source.mirror().resolve(rev)?),
+                    Some(rev) => base(&source, rev)?,
                     None => source.mirror().last_good(),
                 };
                 compared(&mut source, contents, before, args)
@@ -88,6 +88,12 @@ impl Subject {
             Self::Path(path) => on_disk(&path, args, context),
         }
     }
+}
+
+/// The commit to compare with; none where Git says so by an id of zeros, as it does of branches that are new.
+fn base(source: &Source, rev: &str) -> Result<Option<CommitId>, GitError> {
+    let nothing = rev.len() >= 40 && rev.bytes().all(|byte| byte == b'0');
+    if nothing { Ok(None) } else { source.mirror().resolve(rev).map(Some) }
 }
 
 /// Looks at what a repository holds, beside what it held before.

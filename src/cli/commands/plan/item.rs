@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::server::{self, Shown};
-use super::{assumed, refusal};
+use super::{assumed, immutable, refusal};
 use crate::cli::error::CliError;
 use crate::cli::foresee::{self, Entry, Foreseen};
 use crate::cli::output::diff;
@@ -14,6 +14,7 @@ use crate::cli::repository;
 use crate::cli::session::Session;
 use crate::cli::stages;
 use crate::daemon::{Source, Wish};
+use crate::manifest::Document;
 use crate::manifest::default::Level;
 use crate::model::{CommitId, Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
 use crate::rollout::{claims_removed, decide};
@@ -44,6 +45,25 @@ pub(super) fn plan(
         return Ok(item);
     };
     let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, terms.now);
+    if let (Some(set), None, Some(_)) = (&observed.set, &wish.problem, &foreseen.apply)
+        && let Some(document) = source.document(head, &desired.workload)?
+    {
+        let live = session.object(&observed.workload)?;
+        let since = format!("the set in the cluster, generation {}", set.generation);
+        let found = immutable::changes(&live, &desired, &document, terms.level, &since);
+        if !found.is_empty() {
+            let shown = Shown {
+                fields: diff::changes(
+                    &server::cleaned(live),
+                    &server::cleaned(assumed::object(&desired.tip, terms.level)),
+                ),
+                ..Shown::default()
+            };
+            let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
+            immutable::refuse(&mut item, found);
+            return Ok(item);
+        }
+    }
     let mut shown = server::ask(session, &desired, &foreseen, observed, terms.level)?;
     let faults = std::mem::take(&mut shown.faults);
     let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
@@ -55,16 +75,29 @@ pub(super) fn plan(
 }
 
 /// The plan of one workload if another commit were in force, from the repository alone.
-pub(super) fn offline(wish: &Wish, before: Option<&Wish>, observed: &Observed, terms: Terms) -> PlanItem {
+pub(super) fn offline(
+    wish: &Wish,
+    before: Option<(&Wish, &str)>,
+    document: Option<&Document>,
+    observed: &Observed,
+    terms: Terms,
+) -> PlanItem {
     let Some(desired) = &wish.desired else {
         let mut item = bare(observed, &decide(&wish.wanted(), observed, terms.now), terms.now);
         problems(&mut item, wish);
         return item;
     };
-    let earlier = before.and_then(|wish| wish.desired.as_ref()).map(|desired| desired.tip.clone());
+    let earlier = before.and_then(|(wish, _)| wish.desired.as_ref()).map(|desired| desired.tip.clone());
+    let since = before.map(|(_, since)| since).unwrap_or_default();
     let desired = Desired { target: earlier.clone().filter(|tip| tip.hash != desired.tip.hash), ..desired.clone() };
     let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, terms.now);
     let name = assumed::revision(&desired.workload.name, &desired.tip, terms.level);
+    let fixed = match (&earlier, document) {
+        (Some(earlier), Some(document)) if wish.problem.is_none() => {
+            immutable::changes(&earlier.manifest, &desired, document, terms.level, since)
+        }
+        _ => Vec::new(),
+    };
     let fields = earlier.map(|earlier| {
         let [old, new] = [&earlier, &desired.tip].map(|tip| server::cleaned(assumed::object(tip, terms.level)));
         diff::changes(&old, &new)
@@ -77,6 +110,10 @@ pub(super) fn offline(wish: &Wish, before: Option<&Wish>, observed: &Observed, t
         ..Shown::default()
     };
     let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
+    if item.entry == Entry::Rollback {
+        item.assumptions.push("the revisions before it are proven: each was rolled out to its end".to_owned());
+    }
+    immutable::refuse(&mut item, fixed);
     problems(&mut item, wish);
     item
 }

@@ -9,21 +9,26 @@ use crate::cli::commands::hash::KubernetesVersion;
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
-use crate::cli::output::{self, plan_text};
+use crate::cli::output::{self, plan_markdown, plan_text};
 use crate::cli::repository;
 use crate::cli::session::Session;
-use crate::cluster::read;
-use crate::daemon::{Source, View};
+use crate::cluster::{RequestError, read};
+use crate::daemon::{Source, View, Wish};
 use crate::model::{Observed, RecordState, WorkloadId};
 use item::Terms;
 use question::{Question, State};
 
 mod assumed;
+mod existing;
+mod immutable;
 mod item;
 mod notes;
 mod question;
 mod refusal;
 mod server;
+
+/// What `-o json` holds; a test validates real plans by it.
+const SCHEMA: &str = include_str!("../../output/plan.schema.json");
 
 /// More namespaces than that are read in one list of all.
 const MOST_NAMESPACES: usize = 3;
@@ -49,7 +54,7 @@ pub(crate) struct PlanArgs {
     /// Asks no cluster: the commit's first parent is taken to be in force
     #[arg(long)]
     offline: bool,
-    /// Offline: the Kubernetes whose defaults and names are meant
+    /// The Kubernetes whose defaults and names are meant, where no server says its own
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     kubernetes: KubernetesVersion,
     /// Offline: the replicas of sets whose manifests state none
@@ -58,6 +63,12 @@ pub(crate) struct PlanArgs {
     /// Only this set; may be repeated
     #[arg(short, long, value_name = "NAME", value_parser = args::set_name)]
     workload: Vec<String>,
+    /// Prints Markdown for a pull request, in place of a table
+    #[arg(long, conflicts_with = "output")]
+    comment: bool,
+    /// Prints the JSON Schema of -o json, and plans nothing
+    #[arg(long)]
+    schema: bool,
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     #[arg(value_parser = Format::among(&["table", "json", "yaml", "name"]))]
@@ -73,6 +84,10 @@ impl PlanArgs {
 }
 
 pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if args.schema {
+        write!(context.out, "{SCHEMA}")?;
+        return Ok(Exit::OK);
+    }
     let mut question = question::ask(args, context)?;
     let only = context.global.namespace.as_deref();
     for name in &args.workload {
@@ -107,7 +122,12 @@ fn against_cluster(args: &PlanArgs, context: &Context<'_>, question: &mut Questi
     let only = context.global.namespace.as_deref();
     let mut plan = head(question, args.kubernetes);
     let Question { source, view, state: State::Cluster(session), .. } = question else { return Ok(plan) };
-    let version = KubernetesVersion::of(&session.wait(read::server_version(&session.cluster))?);
+    let version = match session.wait(read::server_version(&session.cluster)) {
+        Ok(version) => KubernetesVersion::of(&version),
+        // It is only what our own prediction is made with.
+        Err(RequestError::Forbidden { .. }) => args.kubernetes,
+        Err(error) => return Err(error.into()),
+    };
     let terms = Terms { level: version.level(), now: context.now() };
     plan.kubernetes = version.number();
     let observed = observe(session, view, only)?;
@@ -154,7 +174,14 @@ fn against_commit(args: &PlanArgs, context: &Context<'_>, question: &mut Questio
             Some(earlier) => assumed::observed(workload, earlier, numbered, replicas, terms.level, terms.now),
             None => repository::absent(workload),
         };
-        let mut item = item::offline(wish, earlier, &observed, terms);
+        // Only where something beside the template changes may that be a field that is fixed.
+        let rest = |wish: &Wish| wish.desired.as_ref().map(|desired| desired.tip.rest.clone());
+        let document = match earlier.filter(|earlier| rest(earlier) != rest(wish)) {
+            Some(_) => source.document(&view.commit.id, workload)?,
+            None => None,
+        };
+        let since = before.commit.id.short();
+        let mut item = item::offline(wish, earlier.map(|wish| (wish, since)), document.as_ref(), &observed, terms);
         if let Some(desired) = &wish.desired {
             if desired.tip.replicas.is_none() && item.changes {
                 item.assumptions.push(format!(
@@ -202,6 +229,7 @@ fn beside(source: &mut Source, view: &View, namespace: &str) -> Result<notes::Be
 
 fn print(args: &PlanArgs, context: &mut Context<'_>, plan: &PlanObject) -> Result<(), CliError> {
     match args.output {
+        _ if args.comment => Ok(context.out.write_all(plan_markdown::comment(plan).as_bytes())?),
         Format::Json | Format::Yaml => output::structured(context.out, args.output, plan),
         Format::Name => {
             for item in plan.items.iter().filter(|item| item.changes) {

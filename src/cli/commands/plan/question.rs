@@ -132,19 +132,26 @@ fn between(
 ) -> Result<Question, CliError> {
     let mut assumptions = Vec::new();
     let (before, view) = match (old, new) {
-        (Some(old), Some(new)) => {
-            let (before, after) = source.views(&old, &new)?;
-            let (id, subject) = (old.short(), &before.commit.subject);
-            assumptions.push(format!("commit {id} ({subject}) is in force, every pod of it Ready and at rest"));
-            (Some(Box::new(before)), after)
-        }
+        (Some(old), Some(new)) => match source.views(&old, &new) {
+            Ok((before, after)) => {
+                let (id, subject) = (old.short(), &before.commit.subject);
+                assumptions.push(format!("commit {id} ({subject}) is in force, every pod of it Ready and at rest"));
+                (Some(Box::new(before)), after)
+            }
+            // The commit that brings the folder.
+            Err(GitError::PathMissing { commit, path }) if commit == old => {
+                assumptions.push(format!("nothing is in force: commit {} has no folder {path}", old.short()));
+                (None, source.view_at(&new.0)?)
+            }
+            Err(error) => return Err(error.into()),
+        },
         (None, Some(new)) => {
             assumptions.push("nothing is in force: every set is new".to_owned());
             (None, source.view_at(&new.0)?)
         }
         (_, None) => {
             assumptions.push("the branch is deleted: the last good commit stays in force".to_owned());
-            let gone = CommitInfo { subject: "(deleted)".to_owned(), ..CommitInfo::default() };
+            let gone = CommitInfo { subject: "none: the branch is deleted".to_owned(), ..CommitInfo::default() };
             (None, View { commit: gone, ..View::default() })
         }
     };
