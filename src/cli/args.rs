@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Plan(commands::plan::PlanArgs),
     Status(commands::status::StatusArgs),
     History(commands::history::HistoryArgs),
+    Diff(commands::diff::DiffArgs),
+    Trace(commands::trace::TraceArgs),
     Promote(commands::people::PromoteArgs),
     Pause(commands::people::PauseArgs),
     Resume(commands::people::ResumeArgs),

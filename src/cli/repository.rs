@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::args::GlobalArgs;
+use super::context::Context;
 use super::error::{CliError, Kind};
+use super::local;
+use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
 use crate::model::{Desired, Observed, Progress, RecordState, WorkloadId};
@@ -42,6 +45,36 @@ pub(crate) fn config(global: &GlobalArgs) -> Result<SourceConfig, CliError> {
 pub(crate) fn open(global: &GlobalArgs, default_namespace: &str) -> Result<Source, CliError> {
     let scope = Scope { default_namespace: default_namespace.to_owned(), only: Vec::new() };
     Ok(Source::open(&config(global)?, scope)?)
+}
+
+/// The namespace meant where none is named: --namespace, else the kubeconfig's, else `default`. No cluster is asked.
+pub(crate) fn namespace(global: &GlobalArgs) -> String {
+    let configured = || Session::open(global).ok().map(|session| session.namespace);
+    global.namespace.clone().or_else(configured).unwrap_or_else(|| "default".into())
+}
+
+/// The repository of --repo, up to date if it can be; without --repo the one around the current folder, as it is.
+pub(crate) fn fetched_or_here(context: &mut Context<'_>, namespace: &str) -> Result<Source, CliError> {
+    if context.global.repo.as_deref().is_none_or(str::is_empty) {
+        let scope = Scope { default_namespace: namespace.to_owned(), only: Vec::new() };
+        let here = local::open(&context.global).map_err(|error| match named(&context.global) {
+            Err(unnamed) => unnamed,
+            Ok(_) => error,
+        })?;
+        return Ok(Source::on(here, scope));
+    }
+    let mut source = open(&context.global, namespace)?;
+    if let Err(error) = source.refresh() {
+        let error = CliError::from(error);
+        context.note(&format!("warning: {}; what was fetched before is shown", error.message))?;
+    }
+    Ok(source)
+}
+
+/// The repository knows nothing of this set.
+pub(crate) fn no_such_set(workload: &WorkloadId) -> CliError {
+    CliError::new(Kind::NotFound, format!("the repository has no StatefulSet {workload}"))
+        .hint("name its namespace with -n, or another folder with --path")
 }
 
 /// Git's wish, with the manifest in force beside it where a newer template waits.

@@ -39,6 +39,7 @@ impl Mirror {
     /// [`GitError::NotARepository`], [`GitError::NotOwner`], [`GitError::Unsupported`], [`GitError::BadPath`].
     pub fn in_place(place: Place<'_>, path: &str) -> Result<Self, GitError> {
         git2::opts::enable_caching(false);
+        super::mirror::verify_ourselves();
         let named = env::var_os("GIT_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let (folder, search) = match (place, &named) {
             (Place::Here, Some(dir)) => (dir.as_path(), false),

@@ -42,7 +42,6 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    repository::config(&context.global)?;
     let session = match Session::open(&context.global) {
         Ok(session) => Some(session),
         Err(_) if args.offline => None,
@@ -52,15 +51,10 @@ pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit,
     let namespace =
         named.or_else(|| session.as_ref().map(|session| session.namespace.clone())).unwrap_or_else(|| "default".into());
     let workload = WorkloadId::new(&namespace, &args.name);
-    let mut source = repository::open(&context.global, &namespace)?;
-    if let Err(error) = source.refresh() {
-        let error = CliError::from(error);
-        context.note(&format!("warning: {}; what was fetched before is shown", error.message))?;
-    }
+    let mut source = repository::fetched_or_here(context, &namespace)?;
     let entries = source.history(&workload)?;
     if entries.is_empty() {
-        return Err(CliError::new(Kind::NotFound, format!("the repository has no StatefulSet {workload}"))
-            .hint("name its namespace with -n, or another folder with --path"));
+        return Err(repository::no_such_set(&workload));
     }
     if let Some(number) = args.revision {
         return template(args, context, &entries, number);

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(super) mod completion;
+pub(super) mod diff;
 pub(super) mod hash;
 pub(super) mod history;
 pub(super) mod hooks;
@@ -11,6 +12,7 @@ pub(super) mod plan;
 pub(super) mod render;
 pub(super) mod run;
 pub(super) mod status;
+pub(super) mod trace;
 pub(super) mod version;
 
 use super::args::Command;
@@ -24,6 +26,8 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Plan(args) => plan::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::History(args) => history::run(&args, context),
+        Command::Diff(args) => diff::run(&args, context),
+        Command::Trace(args) => trace::run(&args, context),
         Command::Promote(args) => people::promote(&args, context),
         Command::Pause(args) => people::pause(&args, context),
         Command::Resume(args) => people::resume(&args, context),

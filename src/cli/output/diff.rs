@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-use super::text;
+use super::{hidden, text};
 
 /// What tells the items of Kubernetes' keyed lists apart.
 const KEYS: [&str; 5] = ["name", "mountPath", "devicePath", "containerPort", "topologyKey"];
@@ -43,10 +43,15 @@ pub(crate) enum Op {
     Reorder,
 }
 
-/// The fields in which two objects differ, by path.
+/// The fields in which two objects differ, by path. What looks like a secret is hidden in them.
 pub(crate) fn changes(from: &Value, to: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     compare("", Some(from), Some(to), &mut found);
+    for change in &mut found {
+        for value in [&mut change.from, &mut change.to].into_iter().flatten() {
+            hidden::hide(&change.path, value);
+        }
+    }
     found
 }
 
@@ -76,7 +81,7 @@ fn objects(path: &str, from: &Map<String, Value>, to: &Map<String, Value>, found
 }
 
 fn lists(path: &str, from: &[Value], to: &[Value], found: &mut Vec<Change>) {
-    let Some((old, new)) = keys(from).zip(keys(to)) else {
+    let Some((old, new)) = keys(from, to) else {
         // Plain values: a list is one thing, an argument in the middle of a command means nothing by itself.
         found.push(Change {
             path: path.to_owned(),
@@ -104,33 +109,37 @@ fn lists(path: &str, from: &[Value], to: &[Value], found: &mut Vec<Change>) {
     }
 }
 
-/// The key of every item; none where one has none, or two have the same.
-fn keys(items: &[Value]) -> Option<Vec<String>> {
-    let keyed = |key: &str| -> Option<Vec<String>> {
-        let mut keys = Vec::with_capacity(items.len());
-        for item in items {
-            let value = item.get(key)?;
-            let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            // Ports of one number are told apart by their protocol.
-            if let ("containerPort", Some(protocol)) = (key, item.get("protocol").and_then(Value::as_str)) {
-                text = format!("{text}/{protocol}");
-            }
-            if keys.contains(&text) {
-                return None;
-            }
-            keys.push(text);
-        }
-        Some(keys)
-    };
-    let named = || -> Option<Vec<String>> {
-        let names: Option<Vec<String>> =
-            items.iter().map(|item| item.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect();
-        names.filter(|names| names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)))
-    };
-    if !items.iter().all(Value::is_object) {
+/// The key of every item of both lists, by the first field that tells them apart in both; none where none does.
+fn keys(from: &[Value], to: &[Value]) -> Option<(Vec<String>, Vec<String>)> {
+    if !from.iter().chain(to).all(Value::is_object) {
         return None;
     }
-    KEYS.into_iter().find_map(keyed).or_else(named)
+    let keyed = |key: &str| keyed(from, key).zip(keyed(to, key));
+    KEYS.into_iter().find_map(keyed).or_else(|| named(from).zip(named(to)))
+}
+
+/// The items' values of one field; none where an item has none, or two have the same.
+fn keyed(items: &[Value], key: &str) -> Option<Vec<String>> {
+    let mut keys = Vec::with_capacity(items.len());
+    for item in items {
+        let value = item.get(key)?;
+        let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // Ports of one number are told apart by their protocol.
+        if let ("containerPort", Some(protocol)) = (key, item.get("protocol").and_then(Value::as_str)) {
+            text = format!("{text}/{protocol}");
+        }
+        if keys.contains(&text) {
+            return None;
+        }
+        keys.push(text);
+    }
+    Some(keys)
+}
+
+fn named(items: &[Value]) -> Option<Vec<String>> {
+    let names: Option<Vec<String>> =
+        items.iter().map(|item| item.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect();
+    names.filter(|names| names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)))
 }
 
 fn member(path: &str, key: &str) -> String {
@@ -146,6 +155,7 @@ fn member(path: &str, key: &str) -> String {
 pub(crate) fn lines(change: &Change) -> Vec<String> {
     let path = text::line(&change.path);
     match (&change.from, &change.to) {
+        (Some(from), Some(to)) if from == to => vec![format!("~ {path}: (changed, not shown)")],
         (Some(Value::String(from)), Some(Value::String(to))) if from.contains('\n') || to.contains('\n') => {
             let mut lines = vec![format!("~ {path}:")];
             lines.extend(line_by_line(from, to));
@@ -239,6 +249,13 @@ mod tests {
         let from = json!({"value": "a\nb\nc\nd\ne\nf\n"});
         let to = json!({"value": "a\nb\nX\nd\ne\nf\n"});
         assert_eq!(words(&from, &to), ["~ value:", "      b", "    - c", "    + X", "      d"]);
+    }
+
+    #[test]
+    fn lists_are_keyed_by_what_tells_both_apart() {
+        let from = json!({"ports": [{"containerPort": 80, "name": "web"}]});
+        let to = json!({"ports": [{"containerPort": 80}, {"containerPort": 90}]});
+        assert_eq!(words(&from, &to), ["- ports[80].name: \"web\"", "+ ports[90]: {\"containerPort\":90}"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What commands print: tables for people, JSON and YAML for programs.
 
 pub(crate) mod diff;
+pub(crate) mod hidden;
 pub(crate) mod history;
 pub(crate) mod plan;
 pub(crate) mod plan_markdown;
@@ -8,7 +9,9 @@ pub(crate) mod plan_text;
 pub(crate) mod status;
 pub(crate) mod status_text;
 pub(crate) mod table;
+pub(crate) mod template;
 pub(crate) mod text;
+pub(crate) mod trace;
 pub(crate) mod words;
 pub(crate) mod yaml;
 

@@ -7,6 +7,7 @@ mod history;
 mod http;
 mod index;
 mod revisions;
+mod scenarios;
 mod ssh;
 mod watch;
 
