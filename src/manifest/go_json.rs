@@ -13,11 +13,24 @@ pub fn to_string(value: &Value) -> String {
     out
 }
 
-/// The same with every integer kept as it is: a value as kubectl holds and prints it, one line.
+/// The same with every integer kept as it is: a value as kubectl holds it, in one line. Control characters that Go
+/// leaves as they are (U+007F to U+009F, with NEL, a line break to some) are escaped.
 pub fn exact(value: &Value) -> String {
     let mut out = String::new();
     write_with(&mut out, value, exact_number);
-    out
+    if !out.contains(char::is_control) {
+        return out;
+    }
+    let mut escaped = String::new();
+    for character in out.chars() {
+        if character.is_control() {
+            // Writing to a String cannot fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// A number as kubectl prints it: an integer digit by digit, a float as Go prints it.
@@ -127,8 +140,9 @@ mod tests {
 
     #[test]
     fn integers_can_be_kept() {
-        let value = json!([9007199254740993_i64, -9223372036854775808_i64, 18446744073709551615_u64, 1.5, 1e21, "<"]);
-        let expected = "[9007199254740993,-9223372036854775808,18446744073709551615,1.5,1e+21,\"\\u003c\"]";
+        let value =
+            json!([9007199254740993_i64, -9223372036854775808_i64, 18446744073709551615_u64, 1.5, 1e21, "<\u{85}"]);
+        let expected = "[9007199254740993,-9223372036854775808,18446744073709551615,1.5,1e+21,\"\\u003c\\u0085\"]";
         assert_eq!(exact(&value), expected);
     }
 
