@@ -359,7 +359,7 @@ impl GitError {
                 )
             }
             Self::Redirected { .. } => "use the address it redirects to".into(),
-            Self::NoWorkTree { .. } => "it is a bare repository: name a commit".into(),
+            Self::NoWorkTree { .. } => "it is a bare repository: name a clone of it with --repo, or a commit".into(),
             Self::NotARepository { .. } => "hosts also answer so when a credential is missing".into(),
             Self::NotOwner { .. } => "run as its owner, or add it to safe.directory in ~/.gitconfig".into(),
             Self::Unsupported { .. } => "a repository with SHA-1 ids and files as references is needed".into(),

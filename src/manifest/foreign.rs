@@ -34,7 +34,8 @@ pub(super) fn document(file: &str, value: &Value) -> Option<Known> {
             if file.starts_with(".github/") || is_map("jobs") && (map.contains_key("on") || map.contains_key("true")) {
                 return known("a GitHub workflow", OUT);
             }
-            if name.starts_with(".gitlab-ci.") {
+            let is_job = |job: &Value| job.get("script").is_some_and(|script| script.is_string() || script.is_array());
+            if name.starts_with(".gitlab-ci.") || !map.contains_key("kind") && map.values().any(is_job) {
                 return known("a GitLab CI file", OUT);
             }
             let runs = |service: &Value| service.get("image").is_some() || service.get("build").is_some();
@@ -154,7 +155,7 @@ mod tests {
             ("compose.yaml", json!({"services": {"db": {"image": "x"}}}), Some("a Compose file")),
             ("ci/x.yaml", json!({"true": {"push": null}, "jobs": {"a": {}}}), Some("a GitHub workflow")),
             (".github/dependabot.yml", json!({"version": 2}), Some("a GitHub workflow")),
-            (".gitlab-ci.yml", json!({"stages": ["a"], "a": {"script": []}}), Some("a GitLab CI file")),
+            ("ci.yml", json!({"stages": ["a"], "a": {"script": []}}), Some("a GitLab CI file")),
             (
                 "c/Chart.yaml",
                 json!({"apiVersion": "v2", "name": "x", "version": "1.0.0"}),

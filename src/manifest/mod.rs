@@ -29,9 +29,11 @@ mod yaml;
 
 pub use bind::{Bound, BoundWorkload, bind, bind_for};
 pub use level::Checks;
-pub use parse::{Document, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents, read_documents_as};
+pub use parse::{
+    Document, MAX_DOCUMENTS, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents, read_documents_as,
+};
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;
 pub use stateful_set::Manifest;
-pub use yaml::{MAX_DEPTH, MAX_NODES, Reading};
+pub use yaml::{MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, Reading};

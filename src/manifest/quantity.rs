@@ -86,6 +86,24 @@ impl Number {
         self.0.exponent >= 0 || self.is_zero()
     }
 
+    /// Whether it is a whole multiple of another; false too where one of them is no whole number, or a huge one.
+    pub fn is_multiple_of(&self, unit: &Self) -> bool {
+        match (self.whole(), unit.whole()) {
+            (Some(amount), Some(unit)) if unit > 0 => amount % unit == 0,
+            _ => false,
+        }
+    }
+
+    fn whole(&self) -> Option<u128> {
+        let zeros = u32::try_from(self.0.exponent).ok()?;
+        let digits = self
+            .0
+            .digits
+            .iter()
+            .try_fold(0_u128, |number, digit| number.checked_mul(10)?.checked_add(u128::from(*digit)))?;
+        10_u128.checked_pow(zeros)?.checked_mul(digits)
+    }
+
     /// The place of the first digit: how many digits stand before the point, negative for small fractions.
     fn magnitude(&self) -> i64 {
         i64::try_from(self.0.digits.len()).unwrap_or(i64::MAX).saturating_add(self.0.exponent)
@@ -418,6 +436,9 @@ mod tests {
         }
         assert_eq!(compare("1", "one"), None);
         assert!(Number::parse("1000m").unwrap().is_whole() && !Number::parse("1500m").unwrap().is_whole());
+        let multiple =
+            |left: &str, right: &str| Number::parse(left).unwrap().is_multiple_of(&Number::parse(right).unwrap());
+        assert!(multiple("4Mi", "2Mi") && multiple("0", "2Mi") && !multiple("3Mi", "2Mi") && !multiple("1500m", "1"));
         assert!(Number::parse("1n").unwrap().in_thousandths() == Number::parse("1m").unwrap());
     }
 

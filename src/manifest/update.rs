@@ -105,12 +105,12 @@ fn difference<'a>(
     found.map(|()| Change { pointer, path, from, to })
 }
 
-/// Whether Kubernetes' semantic equality takes it for nothing.
+/// Whether Kubernetes' semantic equality takes it for nothing. An empty map has gone with defaulting; an empty struct is
+/// something.
 fn is_empty(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::Array(list)) => list.is_empty(),
-        Some(Value::Object(map)) => map.is_empty(),
         Some(_) => false,
     }
 }

@@ -7,12 +7,12 @@
     reason = "tests fail by panicking"
 )]
 
+mod bad_inputs;
 mod cli;
 mod controlplane;
 mod e2e;
 mod git;
 mod hooks;
-mod lint;
 mod oracle;
 mod planner;
 mod source;

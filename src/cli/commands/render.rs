@@ -47,7 +47,8 @@ pub(super) fn run(args: &RenderArgs, context: &mut Context<'_>) -> Result<Exit, 
                     yaml::document(context.out, &value)?;
                 }
                 Format::Json | Format::Table | Format::Wide | Format::Name => {
-                    writeln!(context.out, "{}", go_json::exact(&value))?;
+                    // One line for every reader of lines: to many of them NEL ends one, and Go does not escape it.
+                    writeln!(context.out, "{}", go_json::exact(&value).replace('\u{85}', "\\u0085"))?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! `plan` for people: a page for each workload that changes, a line for each that does not.
+//! `plan` for people: a page for each workload that changes, a line for those that do not.
 
 use std::io::{self, Write};
 
@@ -9,6 +9,9 @@ use super::table::table;
 use super::text;
 use crate::cli::foresee::Entry;
 use crate::model::{CommitId, Phase, Reason, TemplateHash};
+
+/// The most workloads without a change that are named.
+const MOST_QUIET: usize = 5;
 
 /// Prints it all.
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
@@ -22,9 +25,17 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
     for assumption in &plan.assumptions {
         writeln!(out, "assumed: {}", text::line(assumption))?;
     }
-    for item in &plan.items {
+    let (quiet, loud): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| is_quiet(item));
+    for item in loud {
         writeln!(out)?;
         page(out, item, color)?;
+    }
+    if !quiet.is_empty() {
+        let mut names: Vec<_> = quiet.iter().map(|item| format!("{}/{}", item.namespace, item.name)).collect();
+        names.truncate(MOST_QUIET);
+        let more = quiet.len().saturating_sub(MOST_QUIET);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(out, "\nno change: {}{more}", names.join(", "))?;
     }
     if !plan.diagnostics.is_empty() {
         writeln!(out)?;
@@ -42,9 +53,6 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
 
 fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
     writeln!(out, "{}/{}: {}", item.namespace, item.name, headline(item))?;
-    if is_quiet(item) {
-        return Ok(());
-    }
     for problem in &item.problems {
         indented(out, &problem.to_string())?;
     }

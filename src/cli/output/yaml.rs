@@ -29,6 +29,8 @@ pub(crate) fn documents(out: &mut dyn Write, values: &[impl Serialize]) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::{Reading, read_documents_as};
+    use fastrand::Rng;
     use serde_json::{Value, json};
 
     fn written(value: &Value) -> String {
@@ -110,5 +112,123 @@ mod tests {
         let mut out = Vec::new();
         documents(&mut out, &[json!({"a": 1}), json!({"b": []})]).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a: 1\n---\nb: []\n");
+    }
+
+    /// What a string may be made of to be misread.
+    const PIECES: &[&str] = &[
+        "y",
+        "n",
+        "on",
+        "off",
+        "yes",
+        "null",
+        "~",
+        "true",
+        "0",
+        "0123",
+        "0x1F",
+        "1e3",
+        ".5",
+        "1_000",
+        "-",
+        "+",
+        ".inf",
+        ".nan",
+        "<<",
+        "=",
+        ":",
+        ": ",
+        " #",
+        "#",
+        "- ",
+        "? ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "&a",
+        "*a",
+        "!",
+        "!!int 1",
+        "|",
+        ">",
+        "'",
+        "\"",
+        "\\",
+        "%",
+        "@",
+        "`",
+        "---",
+        "...",
+        "\n",
+        "\n\n",
+        " ",
+        "  ",
+        "\t",
+        "\r",
+        "\r\n",
+        "\u{85}",
+        "\u{2028}",
+        "\u{2029}",
+        "\u{a0}",
+        "\u{feff}",
+        "\0",
+        "\u{7}",
+        "\u{1b}",
+        "\u{7f}",
+        "\u{9b}",
+        "\u{fffe}",
+        "é",
+        "😀",
+        "a",
+        "b c",
+        "x: y",
+        "2001-12-14",
+        "12:30:45",
+        "a\nb",
+        "\n  a",
+        "\n--- a",
+        "\n# a",
+    ];
+
+    fn text(rng: &mut Rng) -> String {
+        (0..rng.usize(..5)).map(|_| PIECES[rng.usize(..PIECES.len())]).collect()
+    }
+
+    fn value(rng: &mut Rng, depth: usize) -> Value {
+        match rng.u8(..if depth > 3 { 7 } else { 10 }) {
+            0 => Value::Null,
+            1 => rng.bool().into(),
+            2 => rng.i64(..).into(),
+            3 => {
+                // As it comes out of a reader: what is whole is an integer.
+                let float = f64::from_bits(rng.u64(..));
+                if float.is_finite() && (float.fract() != 0.0 || float.abs() > 1e19) { float.into() } else { 7.into() }
+            }
+            4..7 => text(rng).into(),
+            7 => (0..rng.usize(..4)).map(|_| value(rng, depth + 1)).collect::<Vec<_>>().into(),
+            _ => Value::Object((0..rng.usize(..4)).map(|_| (text(rng), value(rng, depth + 1))).collect()),
+        }
+    }
+
+    #[test]
+    fn kubectl_reads_what_was_written() {
+        for seed in 0..20_000 {
+            let mut rng = Rng::with_seed(seed);
+            let values = [json!({ "a": value(&mut rng, 0) }), json!([value(&mut rng, 0)])];
+            let mut out = Vec::new();
+            documents(&mut out, &values).unwrap();
+            for reading in [Reading::Applied, Reading::Plain] {
+                let (read, findings) = read_documents_as("a.yaml", &out, reading);
+                let read: Vec<_> = read.into_iter().map(|document| document.value).collect();
+                let text = String::from_utf8_lossy(&out);
+                assert_eq!(
+                    (read.as_slice(), findings.as_slice()),
+                    (values.as_slice(), [].as_slice()),
+                    "seed {seed}: {text}"
+                );
+            }
+        }
     }
 }

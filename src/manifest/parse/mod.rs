@@ -15,6 +15,9 @@ use stream::{Part, Refusal, parts, text};
 /// The most bytes of a file that is read; etcd takes no object beyond 1.5 MiB.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
+/// The most documents of a file, each item of a list counted as one.
+pub const MAX_DOCUMENTS: usize = 10_000;
+
 /// The most lists inside each other that are unrolled.
 const MAX_LIST_DEPTH: usize = 8;
 
@@ -89,7 +92,7 @@ pub fn is_plan_file(file: &str) -> bool {
 ///
 /// An error among the findings means that part of the file could not be read: it may have held any workload.
 pub fn parse(file: &str, bytes: &[u8]) -> (Vec<Document>, Vec<Diagnostic>) {
-    let mut reader = Reader { file, documents: Vec::new(), findings: Vec::new() };
+    let mut reader = Reader { file, documents: Vec::new(), findings: Vec::new(), taken: 0 };
     reader.file(bytes);
     reader.findings.sort();
     limit(&mut reader.findings);
@@ -100,6 +103,8 @@ struct Reader<'a> {
     file: &'a str,
     documents: Vec<Document>,
     findings: Vec<Diagnostic>,
+    /// Documents and items so far.
+    taken: usize,
 }
 
 impl Reader<'_> {
@@ -159,6 +164,14 @@ impl Reader<'_> {
 
     fn take(&mut self, document: Document, spot: Option<(&Places, Spot)>, depth: usize) {
         if document.value.is_null() {
+            return;
+        }
+        self.taken += 1;
+        if self.taken > MAX_DOCUMENTS {
+            if self.taken == MAX_DOCUMENTS + 1 {
+                let finding = Diagnostic::error(self.file, document.line, stream::too_many_documents());
+                self.findings.push(finding.hint(stream::SPLIT));
+            }
             return;
         }
         let Value::Object(object) = &document.value else {

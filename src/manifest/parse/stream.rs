@@ -6,7 +6,7 @@ use super::super::hint;
 use super::super::split::{Piece, leading_lines, split};
 use super::super::words::show;
 use super::super::yaml::{Budget, Fault, Read, Reading, read, read_json};
-use super::MAX_FILE_BYTES;
+use super::{MAX_DOCUMENTS, MAX_FILE_BYTES};
 
 /// What one document's text is.
 #[derive(Debug)]
@@ -39,6 +39,13 @@ pub(super) struct Text<'a> {
     broken: Vec<(u32, u32)>,
     /// Whether it is one document: in UTF-16 the plain reading sees no separators.
     whole: bool,
+}
+
+/// The way out of a file that holds too much.
+pub(super) const SPLIT: &str = "split the file";
+
+pub(super) fn too_many_documents() -> String {
+    format!("more than {MAX_DOCUMENTS} documents and items of lists in one file")
 }
 
 const UTF8: &str = "save the file as UTF-8";
@@ -126,7 +133,12 @@ pub(super) fn parts<'a>(file: &str, text: &'a Text<'_>, reading: Reading) -> Vec
         true => vec![Piece { line: 1, text: rest, garbage: None }],
         false => split(rest, reading == Reading::Plain),
     };
-    for piece in pieces {
+    for (count, piece) in pieces.into_iter().enumerate() {
+        if count > MAX_DOCUMENTS {
+            let (line, message) = (piece.line.saturating_add(line - 1), too_many_documents());
+            parts.push(Part::Refused(Refusal { line, column: 0, message, hint: SPLIT, text: piece.text }));
+            break;
+        }
         let first = piece.line.saturating_add(line - 1);
         let end = first.saturating_add(u32::try_from(piece.text.matches('\n').count()).unwrap_or(u32::MAX));
         let mut bad = None;

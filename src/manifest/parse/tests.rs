@@ -309,19 +309,15 @@ fn what_would_take_all_time_or_memory_is_refused_in_time() {
     for (name, text, words) in [
         ("Y01", bomb, "too many aliases"),
         ("Y03", format!("apiVersion: v1\nkind: A\na0: &a0 {{x: 1}}\n{merges}"), ""),
-        ("Y04", "[".repeat(200_000), "nested more than 400 levels deep"),
-        ("Y05", maps, "nested more than 400 levels deep"),
+        ("Y04", "[".repeat(200_000), "nested more than 200 levels deep"),
+        ("Y05", maps, "nested more than 200 levels deep"),
         ("Y06", "a".repeat(MAX_FILE_BYTES + 1), "at most 1048576 are read"),
         ("Y07", keys, "more than 200000 values"),
         ("Y17", OBJECT.repeat(2).replace('\n', "\n---\n").repeat(5_000), ""),
         ("many broken", "a: [\n---\n".repeat(10_000), "did not find expected"),
         ("many templates", "{{x}}\n---\n".repeat(10_000), "a key of text was expected"),
-        ("brackets in many documents", format!("{}\n---\n", "[".repeat(900)).repeat(1_000), "nested more than 400"),
-        (
-            "lists",
-            format!("{{apiVersion: v1, kind: List, items: [{}]}}", "{kind: List, items: []},".repeat(20_000)),
-            "",
-        ),
+        ("brackets in many documents", format!("{}\n---\n", "[".repeat(900)).repeat(1_000), "nested more than 200"),
+        ("lists", format!("{{apiVersion: v1, kind: List, items: [{}]}}", "{kind: List, items: []},".repeat(9_000)), ""),
     ] {
         let (_, findings) = read("a.yaml", text.as_bytes());
         match words {

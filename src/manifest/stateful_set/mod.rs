@@ -180,16 +180,31 @@ fn build(document: &Document, workload: WorkloadId, findings: &mut Findings<'_>)
     }
 }
 
-/// Takes out the keys of mappings that have no value, as Kubernetes reads them.
+/// Maps of strings: there a key without a value is read as one with an empty text.
+const STRING_MAPS: [&str; 6] = ["labels", "annotations", "matchLabels", "nodeSelector", "volumeAttributes", "options"];
+/// Maps of quantities: there a key without a value is read as zero.
+const QUANTITY_MAPS: [&str; 4] = ["limits", "requests", "overhead", "capacity"];
+
+/// Takes out the keys of mappings that have no value, as Kubernetes reads them; in its maps they have one.
 fn strip_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, value| !value.is_null());
-            map.values_mut().for_each(strip_nulls);
+            for (key, value) in map.iter_mut() {
+                if let (Some(nothing), Value::Object(inner)) = (zero_of(key), &mut *value) {
+                    inner.values_mut().filter(|value| value.is_null()).for_each(|value| *value = nothing.into());
+                }
+                strip_nulls(value);
+            }
         }
         Value::Array(list) => list.iter_mut().for_each(strip_nulls),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// What a key without a value is read as in a map of this name; none where the key is as good as absent.
+fn zero_of(map: &str) -> Option<&'static str> {
+    if STRING_MAPS.contains(&map) { Some("") } else { QUANTITY_MAPS.contains(&map).then_some("0") }
 }
 
 fn natural(value: &Value, pointer: &str) -> Option<u32> {

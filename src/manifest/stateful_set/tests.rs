@@ -213,3 +213,19 @@ fn odd_shapes_of_a_set_are_findings() {
     let reading = of_text("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: 3\nspec: {selector: {}}\n");
     assert!(reading.workload.is_none() && reading.manifest.is_none());
 }
+
+#[test]
+fn keys_without_a_value_are_absent_but_in_maps() {
+    let mut value = serde_json::json!({
+        "metadata": {"name": "web", "labels": {"a": null, "b": "1"}, "annotations": null},
+        "spec": {"minReadySeconds": null, "template": {"spec": {"nodeSelector": {"zone": null}, "volumes": null,
+            "containers": [{"name": "web", "command": null, "resources": {"limits": {"cpu": null}, "requests": null}}]}}},
+    });
+    strip_nulls(&mut value);
+    let expected = serde_json::json!({
+        "metadata": {"name": "web", "labels": {"a": "", "b": "1"}},
+        "spec": {"template": {"spec": {"nodeSelector": {"zone": ""},
+            "containers": [{"name": "web", "resources": {"limits": {"cpu": "0"}}}]}}},
+    });
+    assert_eq!(value, expected);
+}

@@ -16,6 +16,9 @@ pub(super) fn compose(text: &str) -> Result<Document, Problem> {
     Ok(composer.document)
 }
 
+/// The most `%TAG` directives; each is compared with all the others.
+const MAX_DIRECTIVES: usize = 100;
+
 struct Composer<'a> {
     scanner: Scanner<'a>,
     document: Document,
@@ -111,6 +114,9 @@ impl Composer<'_> {
                         return Err(self.problem("", "found duplicate %TAG directive"));
                     }
                     self.directives.push(directive);
+                    if self.directives.len() > MAX_DIRECTIVES {
+                        return Err(self.problem("", &format!("more than {MAX_DIRECTIVES} %TAG directives")));
+                    }
                 }
                 _ => break,
             }

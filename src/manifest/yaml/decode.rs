@@ -11,9 +11,6 @@ use super::remark::{Expected, Remark, about_key, about_value};
 use super::resolve::{PREFIX, Scalar, resolve};
 use super::{super::words::show, Budget, Fault, MAPPING, MAX_DEPTH, Read, Reading};
 
-/// The most remarks about one document.
-const MAX_REMARKS: usize = 200;
-
 /// The key that merges another mapping in.
 const MERGE: &str = "<<";
 
@@ -68,6 +65,7 @@ impl<'a> Decoder<'a> {
         self.count(id, matches!(node.content, Content::Mapping(_)))?;
         match &node.content {
             Content::Scalar(text) => {
+                self.budget.take_text(text.len()).map_err(|message| (id, message))?;
                 let scalar = scalar(node, text).map_err(|message| (id, message))?;
                 if is_plain(node)
                     && let Some((message, hint)) = about_value(text, &scalar, expected)
@@ -225,8 +223,8 @@ impl<'a> Decoder<'a> {
     fn add(&mut self, id: Id, message: String, hint: &'static str, twice: bool) {
         // What stands behind an alias was told where it is written.
         if self.alias_depth == 0
-            && self.remarks.len() < MAX_REMARKS
             && let Ok(&Node { line, column, .. }) = self.node(id)
+            && self.budget.take_remark()
         {
             self.remarks.push(Remark { line, column, message, hint, twice });
         }

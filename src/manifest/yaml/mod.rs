@@ -34,7 +34,7 @@ use cursor::Problem;
 
 /// The most levels a document may be deep. Kubernetes' own types end near 20; what reads recursively stays far within
 /// the stack of a thread.
-pub const MAX_DEPTH: usize = 400;
+pub const MAX_DEPTH: usize = 200;
 
 /// The most values a file may have, aliases counted as often as they are used: what bounds an alias bomb. A mapping
 /// counts as [`MAPPING`].
@@ -43,25 +43,36 @@ pub const MAX_NODES: usize = 200_000;
 /// What a mapping costs of [`MAX_NODES`]: an empty one takes the memory of so many other values.
 const MAPPING: usize = 4;
 
-/// Nodes that a file may still have, counted down while its documents are read.
+/// The most bytes of text that a file may expand to, aliases counted as often as they are used.
+pub const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// The most remarks about one file; no more than half of them are shown.
+const MAX_REMARKS: usize = 200;
+
+/// What a file may still have, counted down while its documents are read.
 #[derive(Debug)]
 pub(super) struct Budget {
     nodes: Cell<usize>,
+    text: Cell<usize>,
+    remarks: Cell<usize>,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self { nodes: Cell::new(MAX_NODES) }
+        Self { nodes: Cell::new(MAX_NODES), text: Cell::new(MAX_TEXT_BYTES), remarks: Cell::new(MAX_REMARKS) }
     }
 
     fn take(&self, nodes: usize) -> Result<(), String> {
-        match self.nodes.get().checked_sub(nodes) {
-            Some(left) => {
-                self.nodes.set(left);
-                Ok(())
-            }
-            None => Err(too_many()),
-        }
+        if take(&self.nodes, nodes) { Ok(()) } else { Err(too_many()) }
+    }
+
+    fn take_text(&self, bytes: usize) -> Result<(), String> {
+        let message = || format!("more than {MAX_TEXT_BYTES} bytes of text, aliases counted as often as they are used");
+        if take(&self.text, bytes) { Ok(()) } else { Err(message()) }
+    }
+
+    fn take_remark(&self) -> bool {
+        take(&self.remarks, 1)
     }
 }
 
@@ -140,6 +151,12 @@ fn check_characters(text: &str) -> Result<(), Fault> {
         column: number(row.chars().count()).saturating_add(1),
         message: format!("the character U+{:04X} may not stand in YAML as it is", u32::from(letter)),
     })
+}
+
+fn take(from: &Cell<usize>, count: usize) -> bool {
+    let left = from.get().checked_sub(count);
+    from.set(left.unwrap_or_default());
+    left.is_some()
 }
 
 fn too_deep() -> String {

@@ -136,6 +136,18 @@ fn zeros_stand_for_nothing_as_in_a_hook() {
 }
 
 #[test]
+fn the_commit_that_brings_the_folder_installs_what_is_in_it() {
+    let repo = repo();
+    repo.write("deploy/db.yaml", set("db:1", "").replace("name: web}", "name: db}")).commit("a folder");
+    let (code, brought) = json(&repo.work_path(), &["--offline", "--path", "deploy"]);
+    assert_eq!((code, brought["items"].as_array().unwrap().len()), (1, 1));
+    assert_eq!((&brought["items"][0]["name"], &brought["items"][0]["entry"]), (&"db".into(), &"Install".into()));
+    assert!(brought["assumptions"][0].as_str().unwrap().contains("has no folder deploy"), "{brought:#}");
+    let nowhere = plan(&repo.work_path(), &["--offline", "--path", "nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+}
+
+#[test]
 fn the_work_tree_is_planned_as_it_is_and_nothing_is_written() {
     let repo = repo();
     let work = repo.work_path();

@@ -43,6 +43,14 @@ struct Play {
 impl Play {
     fn new(version: Version, example: Example) -> Option<Self> {
         let site = Site::shared(version, example.folder)?;
+        // Every push goes through the hooks, which know no cluster.
+        let origin = site.repo.origin_path();
+        let mut install = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        let installed = install.args(["hooks", "install"]).arg(&origin).stdin(Stdio::null()).output().unwrap();
+        assert!(installed.status.success(), "{installed:?}");
+        site.repo.git_in(&origin, &["config", "phaseline.binary", env!("CARGO_BIN_EXE_phaseline")]);
+        site.repo.git_in(&origin, &["config", "phaseline.namespace", &site.ns]);
+        site.repo.git_in(&origin, &["config", "phaseline.kubernetes", version.minor()]);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example.folder);
         for entry in fs::read_dir(&folder).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();

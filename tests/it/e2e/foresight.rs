@@ -44,6 +44,15 @@ fn names_are_foretold_and_a_revert_goes_back_to_its_own(version: Version) {
     assert_eq!(item["predicted"]["revision"], item["target"]["revision"], "ours and the server's: {item:#}");
     assert_eq!(item["predicted"]["differences"].as_array().map(Vec::len), Some(0));
     assert!(item.get("returnsTo").is_none());
+    // The files on disk, nobody's commit, against the same cluster.
+    site.repo.write("web.yaml", web.image("web:3").yaml());
+    site.ask_git(false);
+    let work = site.repo.work_path();
+    let (code, files) = planned(&site, &["--worktree", "--repo", work.to_str().unwrap()]);
+    site.ask_git(true);
+    site.repo.git(&["checkout", "-q", "."]);
+    assert_eq!((code, &files["commit"]["id"], &files["state"]), (1, &"".into(), &"Cluster".into()));
+    assert!(files["items"][0]["fields"].to_string().contains("web:3"), "{files:#}");
     site.start();
     site.settled(&second);
     names.push(site.set("web")["status"]["updateRevision"].clone());

@@ -235,3 +235,39 @@ fn the_examples_are_let_in() {
     let said = site.accepted(&["main"]);
     assert!(said.contains("0 errors, 0 warnings") && said.contains("cache") && said.contains("etcd"), "{said}");
 }
+
+#[test]
+fn of_many_sets_those_that_change_are_shown() {
+    let site = site();
+    let name = |number: usize| format!("set{number:02}");
+    for number in 0..60 {
+        site.repo.write(format!("{0}/{0}.yaml", name(number)), named(&name(number), GOOD));
+    }
+    site.repo.commit("many");
+    assert!(site.accepted(&["main"]).contains("lines more"));
+    site.repo.commit_file("set57/set57.yaml", &named("set57", &GOOD.replace("nginx:1.27", "nginx:1.28")));
+    let said = site.accepted(&["main"]);
+    for words in ["default/set57: a staged rollout", "nginx:1.28", "and 55 more", "1 of 61 workloads would change"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn words_of_commits_and_manifests_steer_no_terminal() {
+    let site = site();
+    let odd = GOOD.replace(
+        "      labels: {app: web}\n    spec:",
+        "      labels: {app: web}\n      annotations: {odd: \"\\e[2J\\u202Ered\\a\\x9b1m\"}\n    spec:",
+    );
+    assert_ne!(odd, GOOD);
+    site.repo.write("web/web.yaml", &odd);
+    site.repo.commit("\u{1b}]0;title\u{7} \u{202e}subject\u{9b}2J\n\nbody");
+    let said = site.accepted(&["main"]);
+    assert!(said.contains("odd") && said.contains("subject"), "{said}");
+    site.repo.write("web/web.yaml", odd.replace("replicas: 3", "replicas: \"\\e[31m\\u202e3\\x9b\""));
+    site.repo.commit("bad");
+    assert!(site.refused(&["main"]).contains("web/web.yaml:8:13"));
+    site.repo.write("web/web.yaml", odd.replace("replicas: 3", "\"\\e[31mrepl\\a\": 3"));
+    site.repo.commit("an unknown field");
+    site.refused(&["main"]);
+}

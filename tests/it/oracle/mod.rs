@@ -4,6 +4,8 @@
 
 mod differential;
 mod generate;
+mod lint;
+mod mutate;
 mod recorded;
 mod shrink;
 mod types;

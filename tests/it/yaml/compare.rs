@@ -36,12 +36,16 @@ impl Verdict {
 pub(super) const REASONS: &[&str] = &[
     "text after the end of the document",
     "kubectl keeps either of them",
-    "nested more than 400 levels deep",
+    "nested more than 200 levels deep",
     "more than 200000 values in one file",
     "may not stand in YAML as it is",
     "the file is no valid UTF-8",
     "the file is no valid UTF-16",
     "stands behind the separator `---`",
+    "more than 100 %TAG directives",
+    "more than 10000 documents",
+    "bytes of text, aliases counted as often as they are used",
+    "this number is beyond what a float64 holds",
 ];
 
 /// Reads a file as ours does: each document as Go would print it, or the errors.
@@ -89,13 +93,11 @@ pub(super) fn canonical(json: &str) -> Option<String> {
     Some(match json.as_bytes()[0] {
         b'{' => {
             let map: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap();
-            let entry = |(key, value): (&String, &RawValue)| {
+            let entry = |key: &String, value: &RawValue| {
                 Some(format!("{}:{}", go_json::exact(&Value::from(key.as_str())), canonical(value.get())?))
             };
-            format!(
-                "{{{}}}",
-                map.iter().map(|(key, value)| (key, &**value)).map(entry).collect::<Option<Vec<_>>>()?.join(",")
-            )
+            let entries: Option<Vec<_>> = map.iter().map(|(key, value)| entry(key, value)).collect();
+            format!("{{{}}}", entries?.join(","))
         }
         b'[' => {
             let list: Vec<Box<RawValue>> = serde_json::from_str(json).unwrap();

@@ -152,14 +152,18 @@ fn uninstall(args: &UninstallArgs, context: &mut Context<'_>) -> Result<Exit, Cl
 
 /// Tells the hooks where the program is, where they would not find it by themselves.
 fn name_binary(repo: &HookedRepository, context: &mut Context<'_>) -> Result<(), CliError> {
-    let Some(own) = own_path() else { return Ok(()) };
     let on_path = std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.is_absolute() && folder.join("phaseline").is_file())
     });
     if on_path || repo.setting(BINARY)?.is_some() {
         return Ok(());
     }
-    let Some(own) = own.to_str() else { return Ok(()) };
+    let own = own_path();
+    let Some(own) = own.as_deref().and_then(Path::to_str) else {
+        let message =
+            format!("note: phaseline is not on the PATH: tell the hooks where it is, git config {BINARY} PATH");
+        return context.note(&message);
+    };
     repo.set(BINARY, Some(own))?;
     context.note(&format!("note: phaseline is not on the PATH; the hooks call {own} (git config {BINARY})"))
 }

@@ -12,13 +12,14 @@ use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
 use crate::cli::output::{self, plan_markdown, plan_text};
 use crate::cli::repository;
 use crate::cli::session::Session;
-use crate::cluster::read;
+use crate::cluster::{RequestError, read};
 use crate::daemon::{Source, View, Wish};
 use crate::model::{Observed, RecordState, WorkloadId};
 use item::Terms;
 use question::{Question, State};
 
 mod assumed;
+mod existing;
 mod immutable;
 mod item;
 mod notes;
@@ -53,7 +54,7 @@ pub(crate) struct PlanArgs {
     /// Asks no cluster: the commit's first parent is taken to be in force
     #[arg(long)]
     offline: bool,
-    /// Offline: the Kubernetes whose defaults and names are meant
+    /// The Kubernetes whose defaults and names are meant, where no server says its own
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     kubernetes: KubernetesVersion,
     /// Offline: the replicas of sets whose manifests state none
@@ -121,7 +122,12 @@ fn against_cluster(args: &PlanArgs, context: &Context<'_>, question: &mut Questi
     let only = context.global.namespace.as_deref();
     let mut plan = head(question, args.kubernetes);
     let Question { source, view, state: State::Cluster(session), .. } = question else { return Ok(plan) };
-    let version = KubernetesVersion::of(&session.wait(read::server_version(&session.cluster))?);
+    let version = match session.wait(read::server_version(&session.cluster)) {
+        Ok(version) => KubernetesVersion::of(&version),
+        // It is only what our own prediction is made with.
+        Err(RequestError::Forbidden { .. }) => args.kubernetes,
+        Err(error) => return Err(error.into()),
+    };
     let terms = Terms { level: version.level(), now: context.now() };
     plan.kubernetes = version.number();
     let observed = observe(session, view, only)?;

@@ -131,16 +131,20 @@ fn between(
     work_tree: bool,
 ) -> Result<Question, CliError> {
     let mut assumptions = Vec::new();
-    // The folder that holds the manifests may be new.
-    let is_missing = |commit: &CommitId| matches!(source.mirror().files(commit), Err(GitError::PathMissing { .. }));
-    let old = old.filter(|commit| !is_missing(commit));
     let (before, view) = match (old, new) {
-        (Some(old), Some(new)) => {
-            let (before, after) = source.views(&old, &new)?;
-            let (id, subject) = (old.short(), &before.commit.subject);
-            assumptions.push(format!("commit {id} ({subject}) is in force, every pod of it Ready and at rest"));
-            (Some(Box::new(before)), after)
-        }
+        (Some(old), Some(new)) => match source.views(&old, &new) {
+            Ok((before, after)) => {
+                let (id, subject) = (old.short(), &before.commit.subject);
+                assumptions.push(format!("commit {id} ({subject}) is in force, every pod of it Ready and at rest"));
+                (Some(Box::new(before)), after)
+            }
+            // The commit that brings the folder.
+            Err(GitError::PathMissing { commit, path }) if commit == old => {
+                assumptions.push(format!("nothing is in force: commit {} has no folder {path}", old.short()));
+                (None, source.view_at(&new.0)?)
+            }
+            Err(error) => return Err(error.into()),
+        },
         (None, Some(new)) => {
             assumptions.push("nothing is in force: every set is new".to_owned());
             (None, source.view_at(&new.0)?)

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::existing::{self, Existing};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::foresee::Foreseen;
 use crate::cli::output::diff::{self, Change};
 use crate::cli::output::plan::{Conflict, Predicted};
 use crate::cli::session::Session;
-use crate::cluster::read::{self, ControllerRevision};
+use crate::cluster::read;
 use crate::cluster::{FieldFault, Outcome, RequestError};
 use crate::manifest::apply_body;
 use crate::manifest::default::{self, Level};
@@ -107,9 +108,6 @@ fn compare(shown: &mut Shown, name: &str, body: &Value, object: &Value, level: L
 }
 
 /// Whether the cluster has the template's revision already, by which name, and what follows from it.
-///
-/// Mirrors `getStatefulSetRevisions`: equal bytes win, whatever their age; else, from 1.34 on, the newest revision stays
-/// where it means the same.
 fn existing(
     shown: &mut Shown,
     session: &Session,
@@ -128,21 +126,15 @@ fn existing(
         }
         Err(error) => return Err(error.into()),
     };
-    let digest = digest::template(object.pointer("/spec/template").unwrap_or(&Value::Null));
-    let restart = digest.restarted_at.unwrap_or_default();
-    let same = |revision: &&ControllerRevision| revision.hash == digest.hash && revision.restarted_at == restart;
-    if let Some(exact) = revisions.iter().find(|revision| Some(&revision.name) == shown.revision.as_ref()) {
-        shown.returns_to = Some(exact.name.clone());
-    } else if let Some(newest) = revisions.last().filter(same).filter(|_| level == Level::V1_36) {
-        shown.revision = Some(newest.name.clone());
-        shown.returns_to = Some(newest.name.clone());
-    } else if let Some(older) = revisions.iter().rev().find(same) {
-        let new = shown.revision.clone().unwrap_or_default();
-        shown.warnings.push(format!(
-            "the cluster keeps this very template as {}, in the form of an older Kubernetes: this one makes {new} of \
-             it, and pods that run {} are replaced once more",
-            older.name, older.name
-        ));
+    let template = object.pointer("/spec/template").unwrap_or(&Value::Null);
+    let new = shown.revision.clone().unwrap_or_default();
+    match existing::find(&revisions, &digest::template(template), &new, level) {
+        Existing::Same(name) => {
+            shown.revision = Some(name.clone());
+            shown.returns_to = Some(name);
+        }
+        Existing::OlderForm(name) => shown.warnings.push(existing::once_more(&name, &new)),
+        Existing::None => {}
     }
     Ok(())
 }
@@ -217,4 +209,48 @@ pub(super) fn cleaned(mut object: Value) -> Value {
         metadata.remove("annotations");
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(image: &str) -> Value {
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}})
+    }
+
+    #[test]
+    fn what_a_webhook_adds_is_named_beside_our_own_prediction() {
+        let body = set("nginx:1");
+        let mut object = body.clone();
+        object["spec"]["template"] = default::template(&body["spec"]["template"], Level::V1_36);
+        let mut plain = Shown { revision: predicted("web", &object), ..Shown::default() };
+        compare(&mut plain, "web", &body, &object, Level::V1_36);
+        let ours = plain.predicted.unwrap();
+        assert_eq!((Some(ours.revision.clone()), ours.differences.len()), (plain.revision, 0));
+        assert!(plain.warnings.is_empty());
+        let sidecar = json!({"name": "proxy", "image": "proxy:1"});
+        object["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(sidecar);
+        let mut changed = Shown { revision: predicted("web", &object), ..Shown::default() };
+        compare(&mut changed, "web", &body, &object, Level::V1_36);
+        let predicted = changed.predicted.unwrap();
+        assert_eq!(predicted.revision, ours.revision, "ours is what the manifest says");
+        assert_ne!(Some(predicted.revision), changed.revision, "the name is the server's");
+        assert_eq!(predicted.differences[0].path, "spec.template.spec.containers[proxy]");
+        assert!(changed.warnings[0].contains("spec.template.spec.containers[proxy]"), "{:?}", changed.warnings);
+    }
+
+    #[test]
+    fn max_unavailable_counts_where_the_server_shows_it() {
+        let at = |value: Value| {
+            max_unavailable(
+                &json!({"spec": {"replicas": 10, "updateStrategy": {"rollingUpdate": {"maxUnavailable": value}}}}),
+            )
+        };
+        assert_eq!(
+            (at(json!(3)), at(json!("25%")), at(json!("1%")), at(json!(0))),
+            (Some(3), Some(2), Some(1), Some(1))
+        );
+        assert_eq!((at(Value::Null), max_unavailable(&json!({}))), (None, None));
+    }
 }

@@ -165,6 +165,12 @@ fn exported(value: &Value, findings: &mut Findings<'_>) {
                 "the manifest was exported from a cluster: remove `uid`, `resourceVersion` and `status`".into();
         }
     }
+    const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    if annotation(value, LAST_APPLIED).is_some() {
+        let message = format!("the annotation `{LAST_APPLIED}` is kubectl's own note of an older state");
+        findings.key_warning(&join("/metadata/annotations", LAST_APPLIED), message).hint =
+            "the manifest was exported from a cluster: remove the annotation".into();
+    }
 }
 
 fn annotations(value: &Value, findings: &mut Findings<'_>) {

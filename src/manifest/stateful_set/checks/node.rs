@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::super::super::findings::Findings;
 use super::super::super::foreign::placeholder;
 use super::super::super::places::join;
-use super::super::super::words::{found, nearest};
+use super::super::super::words::{found, nearest, show};
 
 /// A place: as a JSON pointer into the document, and as the server names it.
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ impl Report<'_, '_> {
             None if known.is_empty() => String::new(),
             None => format!("there are: {}", listed(known)),
         };
-        self.add(at, "not-found", &format!("there is no {}", found(&Value::from(value))), hint);
+        self.add(at, "not-found", &format!("there is no {}", show(value)), hint);
     }
 
     /// A word that is none of those that are known.

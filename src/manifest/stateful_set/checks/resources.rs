@@ -66,6 +66,11 @@ fn amounts(resources: &Node<'_>, name_rule: NameRule, report: &mut Report<'_, '_
             if number.is_negative() {
                 report.invalid(&at, amount, "must not be negative");
             }
+            if let Some(page) = name.strip_prefix("hugepages-")
+                && !Number::parse(page).is_some_and(|page| number.is_multiple_of(&page))
+            {
+                report.invalid(&at, amount, "must be a multiple of the size of its pages");
+            }
             if is_whole(name) && !number.is_whole() {
                 report.invalid(&at, amount, "must be a whole number");
             }

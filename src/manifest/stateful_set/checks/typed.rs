@@ -142,7 +142,8 @@ impl Walk<'_, '_> {
                 }
             }
             ("IntOrString", other) => self.expected(at, "a number or text", other, ""),
-            ("Time", Value::String(_)) | ("FieldsV1", Value::Object(_)) => {}
+            ("FieldsV1", Value::Object(_)) => {}
+            ("Time", Value::String(text)) if is_time(text) => {}
             ("Time", other) => self.expected(at, "a time", other, ""),
             (kind, Value::Object(map)) => self.object(map, kind, at),
             (_, other) => self.expected(at, "a mapping", other, ""),
@@ -153,8 +154,8 @@ impl Walk<'_, '_> {
         let Some(fields) = TYPES.get(kind) else { return };
         for (key, value) in map {
             let at = at.child(key);
-            // What is no name has been said where the set is named.
-            if matches!(at.pointer.as_str(), "/metadata/name" | "/metadata/namespace") {
+            // What is no name has been said where the set is named; the time is left out.
+            if matches!(at.pointer.as_str(), "/metadata/name" | "/metadata/namespace" | "/metadata/creationTimestamp") {
                 continue;
             }
             let known = fields.get(key.as_str());
@@ -244,6 +245,12 @@ impl Walk<'_, '_> {
 fn explained(path: &str) -> String {
     let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
     format!("`kubectl explain statefulset.{}` says what goes there", fields.join("."))
+}
+
+/// Whether a text may be a time of RFC 3339; the set's own, which is left out, is not looked at.
+fn is_time(text: &str) -> bool {
+    text.get(..5).is_some_and(|year| year.bytes().take(4).all(|byte| byte.is_ascii_digit()) && year.ends_with('-'))
+        && text.contains('T')
 }
 
 /// What tells an item from the others of its list, as text; none where nothing does.

@@ -173,6 +173,12 @@ fn special(kind: &str, of: &Node<'_>, report: &mut Report<'_, '_>) {
             report.wrong(&of.at, "exactly one of `datasetName` and `datasetUUID` is wanted");
         }
         "csi" => {
+            if let Some(secret) = of.get("nodePublishSecretRef") {
+                match secret.text("name") {
+                    "" => report.required(&secret.at("name")),
+                    name => report.check(&secret.at("name"), name, dns_subdomain),
+                }
+            }
             let driver = of.text("driver");
             if !driver.is_empty() && (driver.len() > 63 || dns_subdomain(&driver.to_lowercase()).is_err()) {
                 report.bad_text(&of.at("driver"), driver, "must be a DNS name of at most 63 characters");

@@ -57,7 +57,16 @@ prod/web: a staged rollout
 fn what_is_in_force_is_no_change() {
     let quiet = plan_of(vec![composed(&desired('a'), &observed(Some(at_rest('a'))), Shown::default())]);
     assert_eq!(quiet.exit_code(), 0);
-    assert!(printed(&quiet).contains("prod/web: no change\n\n0 of 1 workloads would change\n"));
+    assert!(printed(&quiet).contains("\nno change: prod/web\n\n0 of 1 workloads would change\n"));
+    // Of many, some are named, after what changes.
+    let item = &quiet.items[0];
+    let changing = PlanItem { changes: true, ..item.clone() };
+    let mut items = vec![item.clone(); 7];
+    items.push(changing);
+    let text = printed(&PlanObject { items, ..quiet.clone() });
+    assert!(text.contains("prod/web, prod/web and 2 more\n\n1 of 8 workloads would change\n"), "{text}");
+    assert_eq!(text.matches("prod/web").count(), 6, "{text}");
+    assert!(text.find("now: Healthy") < text.find("no change: "), "{text}");
     let under_way = plan_of(vec![composed(&desired('b'), &observed(Some(in_canary('a', 'b'))), Shown::default())]);
     assert_eq!(under_way.exit_code(), 0, "the very tip is being rolled out");
     let older = plan_of(vec![composed(&desired('c'), &observed(Some(in_canary('a', 'b'))), Shown::default())]);

@@ -84,7 +84,24 @@ impl Mutator {
         Self { sets, values }
     }
 
-    /// The same for the same seed.
+    /// A recorded set as it is, and changed outside of its pod template; the same for the same seed.
+    pub(super) fn pair(&self, seed: u64) -> (Value, Mutated) {
+        let mut rng = Rng::with_seed(seed);
+        let before = self.sets[rng.usize(..self.sets.len())].clone();
+        let mut manifest = before.clone();
+        let mut places = Vec::new();
+        walk(&manifest["spec"], "/spec", &mut places);
+        places.retain(|place| !place.starts_with("/spec/template"));
+        let mut changes = Vec::new();
+        if !places.is_empty() {
+            let place = places[rng.usize(..places.len())].clone();
+            let what = self.change(&mut manifest, &place, &mut rng);
+            changes.push(format!("{place}: {what}"));
+        }
+        (before, Mutated { manifest, changes })
+    }
+
+    /// A recorded set, changed; the same for the same seed.
     pub(super) fn manifest(&self, seed: u64) -> Mutated {
         let mut rng = Rng::with_seed(seed);
         let mut manifest = self.sets[rng.usize(..self.sets.len())].clone();
