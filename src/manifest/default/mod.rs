@@ -7,11 +7,13 @@
 //!
 //! Mirrors `pkg/apis/{core,apps}/v1/{defaults,conversion,zz_generated.defaults}.go`, `pkg/api/pod/util.go`
 //! (`DropDisabledTemplateFields`) and `pkg/registry/apps/statefulset/strategy.go` of Kubernetes, for a new set and with
-//! the feature gates at their defaults; `tests/controlplane/differential` holds it against their code. Not mirrored:
-//! admission webhooks, and the rewriting of numbers that are no integers within `managedFields`.
+//! the feature gates at their defaults; [`applied()`] does the same for one that is changed.
+//! `tests/controlplane/differential` holds both against their code. Not mirrored: admission webhooks, and the rewriting
+//! of numbers that are no integers within `managedFields`.
 
 use serde_json::Value;
 
+mod applied;
 mod claim;
 mod container;
 #[cfg(test)]
@@ -46,6 +48,14 @@ pub fn template(template: &Value, level: Level) -> Value {
 /// The whole `.spec` of a StatefulSet, claim templates included, as a server of that level returns it. Idempotent.
 pub fn stateful_set(spec: &Value, level: Level) -> Value {
     read::object(&workload::STATEFUL_SET_SPEC, spec, level)
+}
+
+/// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.
+///
+/// All three are `.spec`s: the live one as a server returned it, the others as manifests state them. It may differ from
+/// what [`stateful_set`] predicts for a new set, and so may the revision's name.
+pub fn applied(live: &Value, before: &Value, now: &Value, level: Level) -> Value {
+    stateful_set(&applied::merged("spec", live, before, now), level)
 }
 
 #[cfg(test)]

@@ -65,6 +65,13 @@ type endpoint struct{ apply, create http.HandlerFunc }
 // lenientStrategy notes down what validation finds, and lets it pass.
 type lenientStrategy struct{ rest.RESTCreateStrategy }
 
+// lenientUpdate lets every change pass.
+type lenientUpdate struct{ rest.RESTUpdateStrategy }
+
+func (lenientUpdate) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+	return nil
+}
+
 type findingsKey struct{}
 
 func (strategy lenientStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
@@ -128,6 +135,7 @@ func newServer() (*server, error) {
 	}
 	lenientStore := *strict.Store
 	lenientStore.CreateStrategy = lenientStrategy{strict.CreateStrategy}
+	lenientStore.UpdateStrategy = lenientUpdate{strict.UpdateStrategy}
 
 	definitions := apiopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
 	config := genericserver.DefaultOpenAPIV3Config(definitions, openapinamer.NewDefinitionNamer(legacyscheme.Scheme))

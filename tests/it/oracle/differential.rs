@@ -12,7 +12,12 @@ use phaseline::{
 };
 use serde_json::{Value, json};
 
-use super::{LEVELS, Oracle, generate::Generator, minor, shrink::shrink};
+use super::{
+    LEVELS, Oracle,
+    generate::{Generator, changed},
+    minor,
+    shrink::shrink,
+};
 
 /// How many manifests are asked about at once.
 const BATCH: u64 = 500;
@@ -44,6 +49,64 @@ pub(super) fn difference(manifest: &Value, level: Level, answer: &Value) -> Opti
     (answer["revision"] != *name).then(|| format!("the name is {name} instead of {}", answer["revision"]))
 }
 
+#[test]
+fn predictions_are_what_kubernetes_makes_of_changes() {
+    let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    // A tenth: a change is three requests.
+    let count = number("PHASELINE_DIFFERENTIAL").unwrap_or(2_000) / 10;
+    let seed = number("PHASELINE_SEED").unwrap_or(1);
+    let mut shown = Vec::new();
+    for level in LEVELS {
+        let Some(mut oracle) = Oracle::of(level) else { return };
+        let generator = Generator::of(level);
+        let (mut taken, mut not_as_new) = (0, 0);
+        for index in 0..count {
+            let made =
+                |salt: u64| generator.manifest(seed.wrapping_mul(1_000_033).wrapping_add(index * 2 + salt)).manifest;
+            let (before, other) = (made(0), made(1));
+            // Spoiled beyond changing.
+            if [&before, &other].iter().any(|made| made.pointer("/spec/template/spec/containers/0/name").is_none()) {
+                continue;
+            }
+            let now = changed(&mut fastrand::Rng::with_seed(seed ^ index), &before, &other);
+            if !generator.has_keys(&before) {
+                continue;
+            }
+            let mut ask = |now: &Value| {
+                if !generator.has_keys(now) {
+                    return Vec::new();
+                }
+                let answer =
+                    oracle.ask(json!({"mode": "update", "lenient": true, "manifest": now, "before": [before]}));
+                let live = default::stateful_set(&before["spec"], level);
+                let spec = default::applied(&live, &before["spec"], &now["spec"], level);
+                let mut found = Vec::new();
+                if answer["accepted"] == true {
+                    taken += 1;
+                    not_as_new += usize::from(spec != default::stateful_set(&now["spec"], level));
+                    differences("spec", &spec, &answer["spec"], &mut found);
+                }
+                found
+            };
+            if !ask(&now).is_empty() && shown.len() < MOST_SHOWN {
+                let smallest = shrink(&now, |smaller| !ask(smaller).is_empty());
+                let text = format!(
+                    "{}: {}\n  {}\n  {}",
+                    minor(level),
+                    ask(&smallest).join("\n"),
+                    before["spec"]["template"],
+                    smallest["spec"]["template"]
+                );
+                println!("{text}");
+                shown.push(text);
+            }
+        }
+        println!("Kubernetes {}: {taken} of {count} changes, {not_as_new} come out otherwise than new", minor(level));
+        assert!(count < 200 || taken * 5 > count as usize, "hardly any of them is taken");
+    }
+    assert!(shown.is_empty(), "seed {seed}: {} differences are shown above", shown.len());
+}
+
 fn differences(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(left), Value::Object(right)) => {
@@ -51,10 +114,9 @@ fn differences(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>
             for key in keys {
                 match (left.get(key), right.get(key)) {
                     (Some(left), Some(right)) => differences(&format!("{path}.{key}"), left, right, found),
-                    (left, _) => {
-                        let (here, value) = left.map_or(("missing", &right[key]), |left| ("too much", left));
-                        found.push(format!("{path}.{key}: {here}: {value}"));
-                    }
+                    (Some(left), None) => found.push(format!("{path}.{key}: too much: {left}")),
+                    (None, Some(right)) => found.push(format!("{path}.{key}: missing: {right}")),
+                    (None, None) => {}
                 }
             }
         }

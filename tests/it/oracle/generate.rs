@@ -1,6 +1,6 @@
 //! Makes manifests from the Go types: every field of a StatefulSet, in usual and in odd spellings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use phaseline::manifest::default::Level;
@@ -33,6 +33,13 @@ impl Generator {
         Self { targets: types.fields(), types }
     }
 
+    /// Whether every item of a list with keys has them: without, an item is live under another key than it was given.
+    pub(super) fn has_keys(&self, value: &Value) -> bool {
+        let keys: BTreeMap<_, _> =
+            self.types.structs.values().flatten().map(|field| (field.name.as_str(), &field.keys)).collect();
+        has_keys(&keys, value)
+    }
+
     pub(super) fn fields(&self) -> &[(String, String)] {
         &self.targets
     }
@@ -62,6 +69,58 @@ impl Generator {
         }
         Generated { manifest, mode, fields: draft.fields }
     }
+}
+
+fn has_keys(keys: &BTreeMap<&str, &Vec<String>>, value: &Value) -> bool {
+    let inner = |name: &str, value: &Value| {
+        let Some(wanted) = keys.get(name).filter(|keys| !keys.is_empty()) else { return true };
+        let has = |item: &Value, key: &String| match item.get(key) {
+            Some(value) => !value.is_null() && value != "" && !value.is_f64(),
+            None => key == "protocol",
+        };
+        value.as_array().is_none_or(|items| items.iter().all(|item| wanted.iter().all(|key| has(item, key))))
+    };
+    match value {
+        Value::Object(map) => map.iter().all(|(name, value)| inner(name, value) && has_keys(keys, value)),
+        Value::Array(items) => items.iter().all(|item| has_keys(keys, item)),
+        _ => true,
+    }
+}
+
+/// The manifest as somebody changes it: a few values of the template gone, others as another manifest has them.
+pub(super) fn changed(rng: &mut Rng, manifest: &Value, other: &Value) -> Value {
+    let mut now = manifest.clone();
+    for _ in 0..rng.usize(1..5) {
+        let Some(place) = now.pointer_mut("/spec/template/spec").filter(|place| place.is_object()) else { break };
+        match rng.u8(..4) {
+            0 => {
+                if let Some(container) = place.pointer_mut("/containers/0").filter(|item| item.is_object()) {
+                    container["image"] = values::text(rng, "image").into();
+                }
+            }
+            1 => {
+                let theirs = other["spec"]["template"]["spec"].as_object().unwrap();
+                let names: Vec<_> = theirs.keys().collect();
+                let name = names[rng.usize(..names.len())];
+                place[name] = theirs[name].clone();
+            }
+            2 => {
+                if let Some(Value::Array(items)) = somewhere(rng, place).filter(|place| place.is_array()) {
+                    items.reverse();
+                    items.pop();
+                }
+            }
+            _ => {
+                if let Some(Value::Object(map)) = somewhere(rng, place)
+                    && !map.is_empty()
+                {
+                    let name = map.keys().nth(rng.usize(..map.len())).cloned();
+                    map.remove(&name.unwrap());
+                }
+            }
+        }
+    }
+    now
 }
 
 struct Draft<'a> {
