@@ -17,7 +17,8 @@ fuzz_target!(|data: &[u8]| {
             // What fills the bounds by itself is over them with the mapping around it.
             if findings.is_empty() {
                 assert_eq!(again.len(), 1, "{printed}");
-                assert_eq!(again[0].value["a"], document.value, "{printed}");
+                // By text: a float of whole digits beyond `i64` is read again as an integer.
+                assert_eq!(go_json::exact(&again[0].value), printed);
             } else {
                 let over = |text: &str| text.contains("nested more than") || text.contains(" values in one file");
                 assert!(findings.iter().all(|it| over(&it.message) || it.hint.starts_with("quote it")), "{findings:?}");
