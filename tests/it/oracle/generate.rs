@@ -75,7 +75,8 @@ fn has_keys(keys: &BTreeMap<&str, &Vec<String>>, value: &Value) -> bool {
     let inner = |name: &str, value: &Value| {
         let Some(wanted) = keys.get(name).filter(|keys| !keys.is_empty()) else { return true };
         let has = |item: &Value, key: &String| match item.get(key) {
-            Some(value) => !value.is_null() && value != "" && !value.is_f64(),
+            Some(Value::Number(port)) => port.as_i64().is_some_and(|port| (1..65_536).contains(&port)),
+            Some(value) => !value.is_null() && value != "",
             None => key == "protocol",
         };
         value.as_array().is_none_or(|items| items.iter().all(|item| wanted.iter().all(|key| has(item, key))))
