@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::args::GlobalArgs;
 use super::error::{CliError, Kind};
 use crate::cluster::send::{Call, fetch};
-use crate::cluster::{Cluster, ConnectOptions, read};
+use crate::cluster::{Cluster, ConnectError, ConnectOptions, read};
 use crate::model::{Observed, WorkloadId};
 
 /// A cluster, and the runtime on which it is asked.
@@ -21,8 +21,24 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// The same for a command that does without a cluster: none where nobody named one and there is no kubeconfig.
+    pub(crate) fn open_if_any(global: &GlobalArgs) -> Result<Option<Self>, CliError> {
+        let named = global.kubeconfig.is_some()
+            || global.context.is_some()
+            || std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
+        match Self::connect(global)? {
+            Ok(session) => Ok(Some(session)),
+            Err(ConnectError::NoKubeconfig | ConnectError::KubeconfigMissing { .. }) if !named => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Connects as the options say; nothing is sent yet.
     pub(crate) fn open(global: &GlobalArgs) -> Result<Self, CliError> {
+        Ok(Self::connect(global)??)
+    }
+
+    fn connect(global: &GlobalArgs) -> Result<Result<Self, ConnectError>, CliError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -33,9 +49,10 @@ impl Session {
             in_cluster: false,
             user_agent: ConnectOptions::CLI_AGENT.to_owned(),
         };
-        let cluster = runtime.block_on(Cluster::connect(&options))?;
-        let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
-        Ok(Self { runtime, cluster, namespace })
+        Ok(runtime.block_on(Cluster::connect(&options)).map(|cluster| {
+            let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
+            Self { runtime, cluster, namespace }
+        }))
     }
 
     /// Waits for an answer.

@@ -42,8 +42,8 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let session = match Session::open(&context.global) {
-        Ok(session) => Some(session),
+    let session = match Session::open_if_any(&context.global) {
+        Ok(session) => session,
         Err(_) if args.offline => None,
         Err(error) => return Err(error.hint("--offline does without the cluster")),
     };
@@ -58,6 +58,9 @@ pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit,
     }
     if let Some(number) = args.revision {
         return template(args, context, &entries, number);
+    }
+    if session.is_none() && !args.offline {
+        context.note("there is no kubeconfig: what a cluster knows of them is left out")?;
     }
     let history = match session.filter(|_| !args.offline) {
         None => History::of(&workload, &entries, &[], None, |entry| predict(&workload, entry, Level::V1_36)),
