@@ -199,10 +199,10 @@ mod tests {
         let history = History::of(&workload, &entries(), &live[..1], Some(&at_rest('a')), |_| "web-x".into());
         assert_eq!(
             history.table(false),
-            "REVISION        HASH         CONTROLLERREVISION   K8S   COMMIT       AUTHOR   DATE                   STATE    SUBJECT
-1               aaaaaaaaaa   (web-x)              -     aaaaaaaaaa   Ann      2026-02-25T06:13:20Z   stable   web: a
-2               bbbbbbbbbb   web-b1               1     bbbbbbbbbb   Ann      2026-02-25T06:13:20Z            web: b
-3 (repeats 1)   aaaaaaaaaa   (web-x)              -     cccccccccc   Ann      2026-02-25T06:13:20Z            web: c
+            "REVISION        HASH         CONTROLLERREVISION   K8S   COMMIT       AUTHOR   DATE                        STATE    SUBJECT
+1               aaaaaaaaaa   (web-x)              -     aaaaaaaaaa   Ann      2026-02-25T06:13:20+00:00   stable   web: a
+2               bbbbbbbbbb   web-b1               1     bbbbbbbbbb   Ann      2026-02-25T06:13:20+00:00            web: b
+3 (repeats 1)   aaaaaaaaaa   (web-x)              -     cccccccccc   Ann      2026-02-25T06:13:20+00:00            web: c
 "
         );
         let value = serde_json::to_value(&history).unwrap();

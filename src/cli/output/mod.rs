@@ -39,13 +39,12 @@ pub(crate) fn json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Cl
     Ok(writeln!(out, "{text}")?)
 }
 
-/// A commit's date as RFC 3339, by its author's clock, as `git log --format=%aI` shows it; empty where it is no date.
+/// A commit's date as RFC 3339, by its author's clock, as `git log --format=%aI` shows it (newer
+/// versions of Git write UTC as `Z`); empty where it is no date.
 pub(crate) fn date(seconds: i64, zone: i32) -> String {
     let Ok(date) = jiff::Timestamp::from_second(seconds) else { return String::new() };
-    match jiff::tz::Offset::from_seconds(zone.saturating_mul(60)) {
-        Ok(offset) if zone != 0 => date.display_with_offset(offset).to_string(),
-        Ok(_) | Err(_) => date.to_string(),
-    }
+    let offset = jiff::tz::Offset::from_seconds(zone.saturating_mul(60)).unwrap_or(jiff::tz::Offset::UTC);
+    date.display_with_offset(offset).to_string()
 }
 
 #[cfg(test)]
@@ -54,7 +53,7 @@ mod tests {
 
     #[test]
     fn dates_are_told_by_the_authors_clock() {
-        assert_eq!(date(1_772_000_000, 0), "2026-02-25T06:13:20Z");
+        assert_eq!(date(1_772_000_000, 0), "2026-02-25T06:13:20+00:00");
         assert_eq!(date(1_772_000_000, 330), "2026-02-25T11:43:20+05:30");
         assert_eq!(date(0, -570), "1969-12-31T14:30:00-09:30");
         assert_eq!(date(4_102_444_800, 840), "2100-01-01T14:00:00+14:00");

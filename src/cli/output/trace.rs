@@ -242,7 +242,7 @@ mod tests {
              set        web\n\
              revision   web-new (Kubernetes' number 4)\n\
              commit     bbbbbbbbbb (revision 2) web: b\n\
-             author     Ann, 2026-02-25T06:13:20Z\n\
+             author     Ann, 2026-02-25T06:13:20+00:00\n\
              why        it runs what is being rolled out: its turn came (stage 1, canary)\n"
         );
     }

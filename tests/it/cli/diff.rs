@@ -57,12 +57,24 @@ fn a_revert_repeats_and_commits_are_told_as_git_log_tells_them() {
         })
         .collect();
     let log = repo.git(&["log", "--reverse", "--first-parent", "--format=%H|%an|%aI|%s"]);
-    // Older versions of Git write UTC as +00:00.
-    assert_eq!(told.join("\n"), log.replace("+00:00|", "Z|"));
+    // Newer versions of Git write UTC as Z.
+    assert_eq!(told.join("\n"), log.replace("Z|", "+00:00|"));
     assert_eq!(items.len(), 3);
     assert_eq!(items[0]["hash"], items[2]["hash"]);
     assert_ne!(items[0]["hash"], items[1]["hash"]);
     assert_eq!((&items[0]["repeats"], &items[2]["repeats"]), (&Value::Null, &1.into()));
+
+    // Nobody named a cluster, and there is none.
+    let alone = std::process::Command::new(env!("CARGO_BIN_EXE_phaseline"))
+        .args(["history", "web", "-o", "json"])
+        .current_dir(repo.work_path())
+        .env_remove("KUBECONFIG")
+        .env("HOME", repo.state_dir())
+        .output()
+        .unwrap();
+    assert!(alone.status.success(), "{alone:?}");
+    assert_eq!(serde_json::from_slice::<Value>(&alone.stdout).unwrap(), history);
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("there is no kubeconfig"), "{alone:?}");
 
     let (code, template) = json(&repo, &["history", "web", "--offline", "--revision", "2", "-o", "json"]);
     assert_eq!((code, &template["spec"]["containers"][0]["image"]), (0, &"nginx:2".into()));

@@ -130,7 +130,7 @@ fn the_json_has_stable_names() {
     let item = composed(&desired('b'), &observed(Some(at_rest('a'))), Shown::default());
     let value = serde_json::to_value(plan_of(vec![item])).unwrap();
     assert_eq!((&value["kind"], &value["apiVersion"]), (&json!("Plan"), &json!("phaseline.dev/v1alpha1")));
-    assert_eq!(value["commit"]["date"], "2026-02-25T06:13:20Z");
+    assert_eq!(value["commit"]["date"], "2026-02-25T06:13:20+00:00");
     let item = &value["items"][0];
     assert_eq!(
         (&item["entry"], &item["changes"], &item["templateChanges"]),
