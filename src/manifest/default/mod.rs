@@ -53,7 +53,8 @@ pub fn stateful_set(spec: &Value, level: Level) -> Value {
 /// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.
 ///
 /// All three are `.spec`s: the live one as a server returned it, the others as manifests state them. It may differ from
-/// what [`stateful_set`] predicts for a new set, and so may the revision's name.
+/// what [`stateful_set`] predicts for a new set, and so may the revision's name. What 1.33 makes of nulls and of empty
+/// lists and maps in `now` is told as 1.36 takes them, which is not always so.
 pub fn applied(live: &Value, before: &Value, now: &Value, level: Level) -> Value {
     stateful_set(&applied::merged("spec", live, before, now), level)
 }

@@ -68,12 +68,17 @@ fn predictions_are_what_kubernetes_makes_of_changes() {
             if [&before, &other].iter().any(|made| made.pointer("/spec/template/spec/containers/0/name").is_none()) {
                 continue;
             }
-            let now = changed(&mut fastrand::Rng::with_seed(seed ^ index), &before, &other);
+            let mut now = changed(&mut fastrand::Rng::with_seed(seed ^ index), &before, &other);
+            if level == Level::V1_33 {
+                strip_empties(&mut now["spec"]);
+            }
             if !generator.has_keys(&before) {
                 continue;
             }
             let mut ask = |now: &Value| {
-                if !generator.has_keys(now) {
+                // The merge of 1.33 takes a null, or an empty list or map, for neither given nor taken away; no manifest
+                // needs one, and what becomes of it there is not foretold.
+                if !generator.has_keys(now) || (level == Level::V1_33 && has_empties(&now["spec"])) {
                     return Vec::new();
                 }
                 let answer =
@@ -105,6 +110,34 @@ fn predictions_are_what_kubernetes_makes_of_changes() {
         assert!(count < 200 || taken * 5 > count as usize, "hardly any of them is taken");
     }
     assert!(shown.is_empty(), "seed {seed}: {} differences are shown above", shown.len());
+}
+
+/// Takes them out; a list item of nothing stays.
+fn strip_empties(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(strip_empties);
+            map.retain(|_, value| !is_empty(value));
+        }
+        Value::Array(list) => list.iter_mut().for_each(strip_empties),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        other => other.is_null(),
+    }
+}
+
+fn has_empties(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.is_empty() || map.values().any(has_empties),
+        Value::Array(list) => list.is_empty() || list.iter().any(has_empties),
+        other => other.is_null(),
+    }
 }
 
 fn differences(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
