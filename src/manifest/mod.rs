@@ -16,6 +16,7 @@ pub mod go_json;
 mod hint;
 pub mod leans_on;
 mod level;
+pub mod owned;
 mod parse;
 mod places;
 pub mod plan;

@@ -107,6 +107,62 @@ fn a_range_is_planned_as_if_its_beginning_were_in_force() {
     assert_eq!((code, &same["items"][0]["changes"]), (0, &false.into()), "back where it began");
 }
 
+/// The ControllerRevision that a new set of the tip would run.
+fn hashed(folder: &Path) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+    command.args(["hash", "HEAD", "-o", "json"]).current_dir(folder).env_clear().env("HOME", folder);
+    let hash: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    hash["items"][0]["controllerRevision"].clone()
+}
+
+#[test]
+fn what_the_server_filled_in_for_the_base_stays() {
+    let repo = Repo::new();
+    let work = repo.work_path();
+    repo.write("web.yaml", set("nginx", "")).commit("no tag");
+    let untagged = hashed(&work);
+    repo.write("web.yaml", set("nginx:1.2", "")).commit("a tag");
+    for arguments in [&["HEAD~1..HEAD"][..], &["--offline"]] {
+        let (code, plan) = json(&work, arguments);
+        let item = &plan["items"][0];
+        let fields: Vec<_> = item["fields"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+        assert_eq!((code, fields), (1, vec!["spec.template.spec.containers[web].image"]), "the pull policy stays");
+        // The same as of a manifest that states what was filled in.
+        assert_eq!(item["target"]["revision"], item["predicted"]["revision"]);
+        assert_eq!(item["current"]["revision"], untagged);
+        let new = hashed(&work);
+        assert_ne!(item["target"]["revision"], new, "a new set would be another");
+        assert!(item["assumptions"].to_string().contains(new.as_str().unwrap()), "{item:#}");
+    }
+    let kept = item_of(&work, &["--offline"])["target"]["revision"].clone();
+    repo.write("web.yaml", set("nginx:1.2\n        imagePullPolicy: Always", "")).commit("said");
+    assert_eq!(hashed(&work), kept, "as if the manifest said so");
+    repo.git(&["checkout", "-q", "HEAD~2", "--", "."]);
+    repo.write("web.yaml", set("nginx:1.3", ""));
+    let item = item_of(&work, &["--offline", "--worktree"]);
+    let fields: Vec<_> = item["fields"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    let paths = ["image", "imagePullPolicy"].map(|name| format!("spec.template.spec.containers[web].{name}"));
+    assert_eq!(fields, paths, "a stated policy that goes is filled in anew: {item:#}");
+}
+
+/// The only workload of a plan.
+fn item_of(folder: &Path, arguments: &[&str]) -> Value {
+    let (_, mut plan) = json(folder, arguments);
+    plan["items"][0].take()
+}
+
+#[test]
+fn a_service_account_that_goes_stays() {
+    let repo = Repo::new();
+    let with = set("nginx:1", "").replace("      containers:", "      serviceAccountName: robot\n      containers:");
+    repo.write("web.yaml", with).commit("robot");
+    repo.write("web.yaml", set("nginx:1", "")).commit("no robot");
+    let item = item_of(&repo.work_path(), &["--offline"]);
+    assert_eq!((&item["templateChanges"], &item["fields"]), (&true.into(), &serde_json::json!([])), "{item:#}");
+    assert_eq!(item["target"]["revision"], item["current"]["revision"]);
+    assert!(item["warnings"].to_string().contains("no pod is replaced for it"), "{item:#}");
+}
+
 #[test]
 fn without_a_range_the_first_parent_counts_as_in_force() {
     let repo = repo();

@@ -69,6 +69,35 @@ fn names_are_foretold_and_a_revert_goes_back_to_its_own(version: Version) {
     assert_only_dry_runs(&site);
 }
 
+fn what_the_server_filled_in_is_foretold_to_stay(version: Version) {
+    let Some(site) = Site::shared(version, "kept") else { return };
+    let web = Set::web("web").replicas(2);
+    let first = site.push("no tag", &[("web.yaml", &*web.yaml())]);
+    site.settled(&first);
+    let policy = |set: &Value| set["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"].clone();
+    assert_eq!(policy(&site.set("web")), "Always");
+    site.kill9();
+    let second = site.push("a tag", &[("web.yaml", &web.image("web:1.2").yaml())]);
+    let (code, online) = planned(&site, &[]);
+    let item = &online["items"][0];
+    assert_eq!((code, item["warnings"].to_string()), (1, "[]".into()), "nobody changes it on its way in: {item:#}");
+    assert_eq!(item["predicted"]["differences"], serde_json::json!([]));
+    assert_eq!(item["predicted"]["revision"], item["target"]["revision"], "ours and the server's: {item:#}");
+    // The same from nothing but the repository.
+    let work = site.repo.work_path();
+    site.ask_git(false);
+    let arguments = ["HEAD~1..HEAD", "--repo", work.to_str().unwrap(), "--kubernetes", version.minor()];
+    let (_, offline) = planned(&site, &arguments);
+    site.ask_git(true);
+    assert_eq!(offline["items"][0]["target"]["revision"], item["target"]["revision"], "{offline:#}");
+    site.start();
+    site.settled(&second);
+    let set = site.set("web");
+    assert_eq!(policy(&set), "Always", "kept, though a new set would have IfNotPresent");
+    assert_eq!(item["predicted"]["revision"], set["status"]["updateRevision"], "as it came");
+    assert_only_dry_runs(&site);
+}
+
 fn a_refusal_is_shown_at_its_field(version: Version) {
     let Some(site) = Site::shared(version, "refusal") else { return };
     let web = Set::web("web:1").replicas(2);
@@ -138,6 +167,7 @@ fn what_the_template_leans_on_is_looked_for(version: Version) {
 
 on_both_versions![
     names_are_foretold_and_a_revert_goes_back_to_its_own,
+    what_the_server_filled_in_is_foretold_to_stay,
     a_refusal_is_shown_at_its_field,
     what_the_template_leans_on_is_looked_for
 ];

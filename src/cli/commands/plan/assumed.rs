@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::predict;
 use crate::daemon::Wish;
-use crate::manifest::default::{self, Level};
+use crate::manifest::default::Level;
 use crate::model::{
     Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, PARKED, Pod, PodPhase, Progress, Record, RecordState, Seen,
     TemplateHash, Version, WorkloadId,
 };
-use crate::revision::controller_revision;
 use crate::revision::history::Numbered;
 
 /// More pods than that are not made up one by one.
@@ -37,7 +37,7 @@ pub(super) fn observed(
         progress: Progress::default(),
     };
     let Some(desired) = &wish.desired else { return observed };
-    let name = revision(&workload.name, &desired.tip, level);
+    let name = predict::revision(&workload.name, &predict::created(&desired.tip, level));
     let replicas = desired.tip.replicas.unwrap_or(replicas);
     let record = record(desired, history, &name, now);
     observed.set = Some(live(&desired.tip, record, replicas, name.clone()));
@@ -45,21 +45,6 @@ pub(super) fn observed(
     let ordinals = start..start.saturating_add(replicas.min(MOST_PODS));
     observed.pods = ordinals.map(|ordinal| (Ordinal(ordinal), pod(ordinal, &name, now))).collect();
     observed
-}
-
-/// The name that a server of that level gives to a version's template, where it has none like it yet.
-pub(super) fn revision(name: &str, version: &Version, level: Level) -> String {
-    let template = version.manifest.pointer("/spec/template").unwrap_or(&Value::Null);
-    controller_revision::name(name, &default::template(template, level), 0)
-}
-
-/// The set as a server of that level would return it, as far as a manifest tells.
-pub(super) fn object(version: &Version, level: Level) -> Value {
-    let mut object = (*version.manifest).clone();
-    if let Some(spec) = object.get_mut("spec") {
-        *spec = default::stateful_set(spec, level);
-    }
-    object
 }
 
 fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -> Record {

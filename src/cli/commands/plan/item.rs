@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::server::{self, Shown};
-use super::{assumed, immutable, refusal};
+use super::{immutable, predict, refusal};
 use crate::cli::error::CliError;
 use crate::cli::foresee::{self, Entry, Foreseen};
 use crate::cli::output::diff;
@@ -18,6 +18,10 @@ use crate::manifest::Document;
 use crate::manifest::default::Level;
 use crate::model::{CommitId, Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
 use crate::rollout::{claims_removed, decide};
+
+/// What is said where a template changes in Git alone.
+const KEPT: &str = "the template differs in Git alone: the server keeps what the commit leaves out, the revision stays, \
+                    and no pod is replaced for it";
 
 /// How predictions are made, and when.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +58,8 @@ pub(super) fn plan(
         if !found.is_empty() {
             let shown = Shown {
                 fields: diff::changes(
-                    &server::cleaned(live),
-                    &server::cleaned(assumed::object(&desired.tip, terms.level)),
+                    &server::cleaned(live.clone()),
+                    &server::cleaned(predict::applied(&live, &desired.tip, terms.level)),
                 ),
                 ..Shown::default()
             };
@@ -92,7 +96,12 @@ pub(super) fn offline(
     let since = before.map(|(_, since)| since).unwrap_or_default();
     let desired = Desired { target: earlier.clone().filter(|tip| tip.hash != desired.tip.hash), ..desired.clone() };
     let foreseen = foresee::foresee(&desired, wish.problem.as_ref(), observed, terms.now);
-    let name = assumed::revision(&desired.workload.name, &desired.tip, terms.level);
+    let created = predict::created(&desired.tip, terms.level);
+    let object = match &earlier {
+        Some(earlier) => predict::followed(earlier, &desired.tip, terms.level),
+        None => created.clone(),
+    };
+    let [name, new] = [&object, &created].map(|object| predict::revision(&desired.workload.name, object));
     let fixed = match (&earlier, document) {
         (Some(earlier), Some(document)) if wish.problem.is_none() => {
             immutable::changes(&earlier.manifest, &desired, document, terms.level, since)
@@ -100,9 +109,10 @@ pub(super) fn offline(
         _ => Vec::new(),
     };
     let fields = earlier.map(|earlier| {
-        let [old, new] = [&earlier, &desired.tip].map(|tip| server::cleaned(assumed::object(tip, terms.level)));
+        let [old, new] = [predict::created(&earlier, terms.level), object].map(server::cleaned);
         diff::changes(&old, &new)
     });
+    let kept = name != new;
     let predicted = Predicted { revision: name.clone(), differences: Vec::new() };
     let shown = Shown {
         fields: fields.unwrap_or_default(),
@@ -113,6 +123,11 @@ pub(super) fn offline(
     let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
     if item.entry == Entry::Rollback {
         item.assumptions.push("the revisions before it are proven: each was rolled out to its end".to_owned());
+    }
+    if kept && item.template_changes {
+        item.assumptions.push(format!(
+            "the set was made of commit {since}: it keeps what the server filled in then (a new set would run {new})"
+        ));
     }
     immutable::refuse(&mut item, fixed);
     problems(&mut item, wish);
@@ -203,11 +218,14 @@ pub(super) fn compose(
         revision: if template_changes { shown.revision } else { live_name.or(shown.revision) },
         restarted_at: tip.restart.clone().unwrap_or_default(),
     });
+    if template_changes && unmoved(item.current.as_ref(), item.target.as_ref()) {
+        item.warnings.push(KEPT.to_owned());
+    }
     item.commit = Some(Commit::of(&tip.commit));
     item.fields = shown.fields;
     item.predicted = shown.predicted.filter(|_| template_changes);
     item.returns_to = shown.returns_to.filter(|_| template_changes);
-    item.warnings = shown.warnings;
+    item.warnings.extend(shown.warnings);
     item.conflicts = shown.conflicts;
     item.refused = shown.refused;
     item.changes = changes(desired, foreseen, observed);
@@ -238,6 +256,12 @@ pub(super) fn compose(
         ));
     }
     item
+}
+
+/// Whether the template comes to the very revision that is there, though the manifest says another.
+fn unmoved(current: Option<&Revision>, target: Option<&Revision>) -> bool {
+    let (Some(current), Some(target)) = (current, target) else { return false };
+    target.revision.is_some() && target.revision == current.revision && target.hash != current.hash
 }
 
 /// Whether anything of the commit is not in force yet.

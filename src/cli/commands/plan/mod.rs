@@ -23,6 +23,7 @@ mod existing;
 mod immutable;
 mod item;
 mod notes;
+mod predict;
 mod question;
 mod refusal;
 mod server;

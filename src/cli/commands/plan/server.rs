@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::existing::{self, Existing};
+use super::predict;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::foresee::Foreseen;
 use crate::cli::output::diff::{self, Change};
@@ -11,7 +12,7 @@ use crate::cli::session::Session;
 use crate::cluster::read;
 use crate::cluster::{FieldFault, Outcome, RequestError};
 use crate::manifest::apply_body;
-use crate::manifest::default::{self, Level};
+use crate::manifest::default::Level;
 use crate::model::{Desired, FieldOwner, Observed, Reason, Record, RecordState, WorkloadId};
 use crate::revision::{controller_revision, digest};
 
@@ -76,9 +77,12 @@ pub(super) fn ask(
     };
     shown.revision = predicted(&workload.name, &object);
     shown.max_unavailable = max_unavailable(&object);
-    compare(&mut shown, &workload.name, &body, &object, level);
-    if observed.set.is_some() {
-        let live = session.object(workload)?;
+    let live = match observed.set {
+        Some(_) => Some(session.object(workload)?).filter(|live| !live.is_null()),
+        None => None,
+    };
+    compare(&mut shown, &workload.name, &predict::spec(live.as_ref(), &body, level), &object);
+    if let Some(live) = live {
         existing(&mut shown, session, workload, &object, level)?;
         shown.fields = diff::changes(&cleaned(live), &cleaned(object));
     }
@@ -86,13 +90,12 @@ pub(super) fn ask(
 }
 
 /// Our own prediction beside the server's answer: where they differ, somebody changes templates on their way in.
-fn compare(shown: &mut Shown, name: &str, body: &Value, object: &Value, level: Level) {
+fn compare(shown: &mut Shown, name: &str, spec: &Value, object: &Value) {
     let nothing = Value::Null;
-    let written = body.pointer("/spec/template").unwrap_or(&nothing);
-    let ours = default::template(written, level);
+    let ours = spec.get("template").unwrap_or(&nothing);
     let theirs = object.pointer("/spec/template").unwrap_or(&nothing);
     let in_template = |change: Change| Change { path: format!("spec.template.{}", change.path), ..change };
-    let differences: Vec<Change> = diff::changes(&ours, theirs).into_iter().map(in_template).collect();
+    let differences: Vec<Change> = diff::changes(ours, theirs).into_iter().map(in_template).collect();
     if !differences.is_empty() {
         let paths: Vec<&str> = differences.iter().take(MOST_NAMED).map(|change| change.path.as_str()).collect();
         let more = if differences.len() > MOST_NAMED { ", .." } else { "" };
@@ -103,7 +106,7 @@ fn compare(shown: &mut Shown, name: &str, body: &Value, object: &Value, level: L
         ));
     }
     let collisions = object.pointer("/status/collisionCount").and_then(Value::as_i64).unwrap_or_default();
-    let revision = controller_revision::name(name, &ours, i32::try_from(collisions).unwrap_or_default());
+    let revision = controller_revision::name(name, ours, i32::try_from(collisions).unwrap_or_default());
     shown.predicted = Some(Predicted { revision, differences });
 }
 
@@ -223,16 +226,16 @@ mod tests {
     fn what_a_webhook_adds_is_named_beside_our_own_prediction() {
         let body = set("nginx:1");
         let mut object = body.clone();
-        object["spec"]["template"] = default::template(&body["spec"]["template"], Level::V1_36);
+        object["spec"] = predict::spec(None, &body, Level::V1_36);
         let mut plain = Shown { revision: predicted("web", &object), ..Shown::default() };
-        compare(&mut plain, "web", &body, &object, Level::V1_36);
+        compare(&mut plain, "web", &predict::spec(None, &body, Level::V1_36), &object);
         let ours = plain.predicted.unwrap();
         assert_eq!((Some(ours.revision.clone()), ours.differences.len()), (plain.revision, 0));
         assert!(plain.warnings.is_empty());
         let sidecar = json!({"name": "proxy", "image": "proxy:1"});
         object["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(sidecar);
         let mut changed = Shown { revision: predicted("web", &object), ..Shown::default() };
-        compare(&mut changed, "web", &body, &object, Level::V1_36);
+        compare(&mut changed, "web", &predict::spec(None, &body, Level::V1_36), &object);
         let predicted = changed.predicted.unwrap();
         assert_eq!(predicted.revision, ours.revision, "ours is what the manifest says");
         assert_ne!(Some(predicted.revision), changed.revision, "the name is the server's");
