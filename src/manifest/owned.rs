@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(of(&[ours.clone(), scaler]), json!({"serviceName": {}}));
         // An update by our name is no apply, nor is what somebody else applied.
         let update = entry("us", "Update", json!({"f:serviceName": {}}));
-        assert_eq!(of(&[update.clone()]), json!({}));
+        assert_eq!(of(std::slice::from_ref(&update)), json!({}));
         assert_eq!(of(&[entry("them", "Apply", json!({"f:replicas": {}}))]), json!({}));
         assert_eq!(of(&[ours, update]), json!({"replicas": {}}));
         assert_eq!(of(&[]), json!({}));
