@@ -5,6 +5,20 @@
 
 use std::cmp::Ordering;
 
+/// The most digits of a quantity, and the greatest exponent either way. Kubernetes has no such bound and computes with
+/// `10^exponent`: over `1e2147483647`, and even `0e2147483647`, a server's code takes more than ten seconds.
+pub const MOST_DIGITS: usize = 1_000;
+
+/// Whether a text is a quantity beyond [`MOST_DIGITS`], which is none for us and must not be sent to a server.
+pub fn is_out_of_bounds(text: &str) -> bool {
+    let Some(spelling) = Spelling::scan(text.trim()) else { return false };
+    let exponent = spelling.suffix.strip_prefix(['e', 'E']).unwrap_or_default();
+    let digits = exponent.trim_start_matches(['-', '+']).trim_start_matches('0');
+    let number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    spelling.written > MOST_DIGITS
+        || (number(digits) && digits.parse::<usize>().map_or(!digits.is_empty(), |exponent| exponent > MOST_DIGITS))
+}
+
 /// Whether a quantity is rounded up to thousandths before it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
@@ -21,6 +35,9 @@ pub fn canonical(text: &str, rounding: Rounding) -> Option<String> {
         return None;
     }
     let spelling = Spelling::scan(text)?;
+    if is_out_of_bounds(text) {
+        return None;
+    }
     let suffix = Suffix::parse(spelling.suffix)?;
     if spelling.is_kept(suffix, rounding) {
         return Some(text.to_owned());
@@ -45,7 +62,7 @@ impl Number {
     /// Reads a quantity; none where the text is none.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        if text.is_empty() {
+        if text.is_empty() || is_out_of_bounds(text) {
             return None;
         }
         let spelling = Spelling::scan(text)?;
@@ -151,6 +168,8 @@ struct Spelling<'a> {
     suffix: &'a str,
     /// Whether there is any digit at all.
     has_digits: bool,
+    /// How many characters stand before the suffix.
+    written: usize,
 }
 
 impl<'a> Spelling<'a> {
@@ -165,7 +184,9 @@ impl<'a> Spelling<'a> {
         let after_letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
         let exponent = after_letters.strip_prefix(['-', '+']).unwrap_or(after_letters);
         let whole = if whole.is_empty() { "0" } else { whole };
-        exponent.bytes().all(|b| b.is_ascii_digit()).then_some(Self { negative, whole, fraction, suffix, has_digits })
+        let written = text.len() - suffix.len();
+        let all = Self { negative, whole, fraction, suffix, has_digits, written };
+        exponent.bytes().all(|b| b.is_ascii_digit()).then_some(all)
     }
 
     /// Whether the fast path applies, on which the value is an int64 times a power of ten.
@@ -407,7 +428,7 @@ fn print_binary(mut amount: Amount, rounding: Rounding) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Number, Rounding, canonical, compare};
+    use super::{MOST_DIGITS, Number, Rounding, canonical, compare, is_out_of_bounds};
 
     #[test]
     fn quantities_are_compared_by_what_they_amount_to() {
@@ -486,6 +507,24 @@ mod tests {
         assert_eq!(canonical("0.0001", Rounding::Exact).as_deref(), Some("100u"));
         assert_eq!(canonical("0.0001", Rounding::Milli).as_deref(), Some("1m"));
         assert_eq!(canonical("0.00000000001", Rounding::Exact).as_deref(), Some("1n"));
+    }
+
+    #[test]
+    fn what_a_server_would_compute_for_ever_is_none() {
+        let (most, more) = ("1".repeat(MOST_DIGITS), "1".repeat(MOST_DIGITS + 1));
+        let zeros = "0".repeat(MOST_DIGITS + 1);
+        for huge in ["1e2147483647", "0e2147483647", "1E-2147483647", "1e1001", "-1e+1001", "1e99999999999999999999"]
+            .into_iter()
+            .chain([&*more, &*zeros])
+        {
+            assert!(is_out_of_bounds(huge), "{huge}");
+            assert_eq!(canonical(huge, Rounding::Exact), None, "{huge}");
+            assert!(Number::parse(huge).is_none(), "{huge}");
+        }
+        for fine in ["1e1000", "1e-1000", "1e0000000001", "9E", "1Ei", &most] {
+            assert!(!is_out_of_bounds(fine) && Number::parse(fine).is_some(), "{fine}");
+        }
+        assert!(!is_out_of_bounds("x") && !is_out_of_bounds("1e") && !is_out_of_bounds(""));
     }
 
     #[test]

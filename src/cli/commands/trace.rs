@@ -15,7 +15,8 @@ use crate::model::{Ordinal, WorkloadId};
 /// Says which commit a pod runs, who wrote it, and why the pod is at that revision
 ///
 /// The pod's label names its ControllerRevision, that one's template the commit in the repository's history; the record of
-/// the rollout says whether the pod's stage has come. Without --repo the repository around the current folder is read.
+/// the rollout says whether the pod's stage has come. Without --repo the repository around the current folder is read; without any
+/// what the cluster knows is shown.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     /// The pod: NAME or pod/NAME
@@ -45,7 +46,15 @@ pub(super) fn run(args: &TraceArgs, context: &mut Context<'_>) -> Result<Exit, C
     };
     let revisions = session.wait(read::controller_revisions(&session.cluster, &workload))?;
     let revision = revisions.iter().find(|revision| revision.name == pod.revision);
-    let history = repository::fetched_or_here(context, &workload.namespace)?.history(&workload)?;
+    let named = context.global.repo.as_deref().is_some_and(|repo| !repo.is_empty());
+    let history = match repository::fetched_or_here(context, &workload.namespace) {
+        Ok(mut source) => source.history(&workload)?,
+        Err(error) if named => return Err(error),
+        Err(error) => {
+            context.note(&format!("note: {}; what the cluster knows is shown", error.message))?;
+            Vec::new()
+        }
+    };
     let trace = Trace::of(name, &observed, (live, pod), revision, &history);
     match args.output {
         Format::Json | Format::Yaml => output::structured(context.out, args.output, &trace)?,

@@ -37,6 +37,10 @@ pub(crate) struct Trace {
     /// The commit that brought the template; left out where the repository does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<Commit>,
+    /// The commit's id by the record of the rollout, else what the ControllerRevision says of its cause; left out where
+    /// neither says anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stated: Option<String>,
     /// When a restart of this template was asked for; left out where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) restarted_at: Option<String>,
@@ -100,6 +104,7 @@ impl Trace {
             hash: hash.map(|hash| hash.0.clone()),
             revision: entry.map(|entry| entry.entry.number),
             commit: entry.map(|entry| Commit::of(&entry.commit)),
+            stated: stated(record, revision),
             restarted_at: revision.map(|revision| revision.restarted_at.clone()).filter(|at| !at.is_empty()),
             state,
             message,
@@ -125,6 +130,10 @@ impl Trace {
                 facts.push(("commit", format!("{short}{number} {}", commit.subject)));
                 facts.push(("author", format!("{}, {}", commit.author, commit.date)));
             }
+            None if self.stated.is_some() => {
+                let stated = self.stated.as_deref().unwrap_or_default();
+                facts.push(("commit", format!("{stated} (as the cluster says)")));
+            }
             None => facts.push(("commit", "not in the repository's history".to_owned())),
         }
         facts.extend(self.restarted_at.clone().map(|at| ("restarted", at)));
@@ -132,6 +141,14 @@ impl Trace {
         facts.extend(self.faults.iter().map(|fault| ("trouble", fault.clone())));
         facts.into_iter().map(|(name, fact)| format!("{name:10} {}\n", text::line(&fact))).collect()
     }
+}
+
+/// What the cluster itself says of the commit.
+fn stated(record: Option<&Record>, revision: Option<&ControllerRevision>) -> Option<String> {
+    let revision = revision?;
+    let mut seen = record.into_iter().flat_map(|record| [Some(&record.target), record.stable.as_ref()]).flatten();
+    let commit = seen.find(|seen| seen.hash == revision.hash).map(|seen| seen.commit.0.clone());
+    commit.or_else(|| Some(revision.change_cause.clone()).filter(|cause| !cause.is_empty()))
 }
 
 /// The entry that brought a template: the one that the record names, else the newest.

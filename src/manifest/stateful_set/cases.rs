@@ -13,7 +13,10 @@ use crate::model::Diagnostic;
 fn said(yaml: &str, level: Level) -> (Vec<String>, bool) {
     let (documents, mut findings) = parse("case.yaml", yaml.as_bytes());
     for document in documents.iter().filter(|document| super::is_stateful_set(document)) {
-        findings.extend(read_for(document, "default", Checks::Server(level)).diagnostics);
+        let said = read_for(document, "default", Checks::Server(level)).diagnostics;
+        let stuck = said.iter().find(|finding| finding.is_error() && finding.hint.is_empty());
+        assert_eq!(stuck, None, "an error without a way out");
+        findings.extend(said);
     }
     let no_pods = findings.iter().any(|finding| finding.message.contains("no pod can be made"));
     (findings.into_iter().filter(Diagnostic::is_error).map(|finding| finding.message).collect(), no_pods)

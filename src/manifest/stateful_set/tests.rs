@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::manifest::default::Level;
 use crate::manifest::parse;
 use crate::model::Severity;
 
@@ -136,14 +137,14 @@ fn fields_that_cannot_be_are_told_with_their_place() {
     let rolling = |block: &str| format!("RollingUpdate\n    rollingUpdate: {{{block}}}\n");
     let replicas = |number: &str| format!("replicas: {number}\n");
     for (old, new, expected) in [
-        ("replicas: 3\n", replicas("-1"), "8:13: `spec.replicas`: `-1` must not be negative | ".into()),
+        ("replicas: 3\n", replicas("-1"), "8:13: `spec.replicas`: `-1` must not be negative | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
         ("replicas: 3\n", replicas("1.5"), "8:13: `spec.replicas`: `1.5` is given, a whole number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
         ("replicas: 3\n", replicas("2147483648"), format!("8:13: `spec.replicas` cannot be 2147483648 | {COUNT}: the server would take another one for it, unseen")),
         ("replicas: 3\n", replicas("'3'"), "8:13: `spec.replicas`: the text `3` is given, a number is expected | write it without quotes".into()),
         ("replicas: 3\n", replicas("{{}: 1}").replace("{{}: 1}", "[3]"), "8:13: `spec.replicas`: a list is given, a number is expected | `kubectl explain statefulset.spec.replicas` says what goes there".into()),
-        ("replicas: 3\n", "minReadySeconds: -1\n".into(), "8:20: `spec.minReadySeconds`: `-1` must not be negative | ".into()),
-        ("replicas: 3\n", "ordinals: {start: -1}\n".into(), "8:21: `spec.ordinals.start`: `-1` must not be negative | ".into()),
-        ("RollingUpdate\n", rolling("partition: -1"), "13:32: `spec.updateStrategy.rollingUpdate.partition`: `-1` must not be negative | ".into()),
+        ("replicas: 3\n", "minReadySeconds: -1\n".into(), "8:20: `spec.minReadySeconds`: `-1` must not be negative | `kubectl explain statefulset.spec.minReadySeconds` says what goes there".into()),
+        ("replicas: 3\n", "ordinals: {start: -1}\n".into(), "8:21: `spec.ordinals.start`: `-1` must not be negative | `kubectl explain statefulset.spec.ordinals.start` says what goes there".into()),
+        ("RollingUpdate\n", rolling("partition: -1"), "13:32: `spec.updateStrategy.rollingUpdate.partition`: `-1` must not be negative | `kubectl explain statefulset.spec.updateStrategy.rollingUpdate.partition` says what goes there".into()),
         ("RollingUpdate\n", rolling("maxUnavailable: 0"), format!("13:37: `maxUnavailable` cannot be `0` | {UNAVAILABLE}")),
         ("RollingUpdate\n", rolling("maxUnavailable: 200%"), format!("13:37: `maxUnavailable` cannot be the text `200%` | {UNAVAILABLE}")),
         ("type: RollingUpdate\n", "type: OnDelete\n".into(), format!("12:11: with `OnDelete` nothing would roll | {DRIVEN}")),
@@ -154,7 +155,7 @@ fn fields_that_cannot_be_are_told_with_their_place() {
         ("matchLabels: {app: web}\n", "matchExpressions: [{key: app, operator: In, values: [api]}]\n".into(), format!("10:24: the selector does not match the template's labels | {AGREE}")),
         ("      containers:\n", "      restartPolicy: Never\n      containers:\n".into(), "17:22: `spec.template.spec.restartPolicy`: the text `Never` is not supported | one of `Always`".into()),
         ("      - name: main\n        image: nginx\n", String::new(), "17:7: the pods have no containers | list at least one in `spec.template.spec.containers`".into()),
-        ("      - name: main\n        image", "      - image".into(), "18:9: the container has no name | ".into()),
+        ("      - name: main\n        image", "      - image".into(), "18:9: the container has no name | give it a `name`, another one than the others have".into()),
         ("image: nginx\n", "image: nginx\n      - {name: main, image: x}\n".into(), "20:9: `spec.template.spec.containers[1]`: there are two items of one name: `main` | server-side apply refuses them: keep one".into()),
         ("image: nginx\n", "image: nginx\n        ports: [null]\n".into(), "20:17: `spec.template.spec.containers[0].ports[0]`: a list item without a value | remove the `-`, or write the item".into()),
         ("{a: b}", "{phaseline.dev/adopt: true}".into(), "5:38: `metadata.annotations[phaseline.dev/adopt]`: `true` is given, text is expected | put it into quotes".into()),
@@ -167,12 +168,43 @@ fn fields_that_cannot_be_are_told_with_their_place() {
     ] {
         let reading = with(old, &new);
         assert_eq!(said(&reading), [expected], "{new}");
+        assert!(reading.diagnostics.iter().all(|finding| !finding.hint.is_empty()), "no way out: {new}");
         assert_eq!(reading.manifest, None, "{new}");
         assert_eq!(reading.workload, Some(WorkloadId::new("default", "web")), "{new}");
     }
     let reading = with("{a: b}", "{phaseline.dev/adopt: 'yes'}");
     assert_eq!(said(&reading), ["5:38: warning: `yes` is taken for \"false\" | "]);
     assert!(!reading.manifest.unwrap().adopt);
+}
+
+/// For a rollout as for who asks: such a thing is never sent.
+#[test]
+fn quantities_that_a_server_computes_for_ever_are_refused() {
+    let place = "spec.template.spec.containers[0].resources.limits[cpu]";
+    let limit = |key: &str, amount: &str| {
+        GOOD.replace("image: nginx\n", &format!("image: nginx\n        resources: {{limits: {{{key}: {amount}}}}}\n"))
+    };
+    let volume = GOOD.replace(
+        "      containers:\n",
+        "      volumes: [{name: a, emptyDir: {medium: HugePages-1e2147483647}}]\n      containers:\n",
+    );
+    let mut texts = vec![limit("hugepages-1e2147483647", "1"), volume];
+    for amount in ["1e2147483647", "'0e2147483647'", "'1e-2147483647'"] {
+        assert!(said(&of_text(&limit("cpu", amount)))[0].contains(place), "{amount}");
+        texts.push(limit("cpu", amount));
+    }
+    for text in texts {
+        let (documents, _) = parse("sets/web.yaml", text.as_bytes());
+        for checks in [Checks::Rollout, Checks::Past, Checks::Server(Level::V1_33), Checks::Server(Level::V1_36)] {
+            let reading = read_for(&documents[0], "default", checks);
+            let errors: Vec<_> = reading.diagnostics.iter().filter(|finding| finding.is_error()).collect();
+            assert_eq!((errors.len(), &reading.manifest), (1, &None), "{text}");
+            let message = &errors[0].message;
+            assert!(message.ends_with("has more than 1000 digits, or such an exponent"), "{message}");
+            assert!(errors[0].hint.contains("with a suffix"), "{}", errors[0].hint);
+        }
+    }
+    assert_eq!(said(&of_text(&limit("cpu", "1e3"))), Vec::<String>::new());
 }
 
 #[test]

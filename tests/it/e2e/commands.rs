@@ -81,4 +81,61 @@ fn status_and_history_agree_with_kubectl(version: Version) {
     site.assert_guarded();
 }
 
-on_both_versions![a_plan_says_what_would_happen_and_writes_nothing, status_and_history_agree_with_kubectl];
+fn a_pod_is_traced_to_its_commit_and_its_stage(version: Version) {
+    let Some(site) = Site::shared(version, "trace") else { return };
+    let web = Set::web("web:1").replicas(3);
+    let stages = ["{name: canary, replicas: 1, pause: {}}", "{name: all, replicas: '100%'}"];
+    let first = site.push("first", &[("web.yaml", &*web.yaml()), ("rollout-plan.yaml", &*plan(&[], &stages))]);
+    site.settled(&first);
+    let second = site.push("second", &[("web.yaml", &web.image("web:2").yaml())]);
+    site.until("Paused", "StagePaused");
+    let traced = |pod: &str| -> Value {
+        let value: Value = serde_json::from_str(&site.phaseline_ok(&["trace", pod, "-o", "json"])).unwrap();
+        assert_eq!(value["pod"], pod, "{value:#}");
+        value
+    };
+    let label = |pod: &str| {
+        let path = "jsonpath={.metadata.labels.controller-revision-hash}";
+        site.kubectl(&["get", "pod", pod, "-o", path])
+    };
+    for (pod, state, commit) in [("web-2", "Exposed", &second), ("web-0", "Held", &first)] {
+        let value = traced(pod);
+        assert_eq!((&value["state"], &value["commit"]["id"]), (&state.into(), &(&**commit).into()), "{value:#}");
+        assert_eq!(value["controllerRevision"], label(pod));
+        let text = site.phaseline_ok(&["trace", pod]);
+        for line in [
+            format!("commit     {}", &commit[..10]),
+            "author     Ada Author, ".into(),
+            format!("pod        {}/{pod}", site.ns),
+        ] {
+            assert!(text.contains(&line), "{line}: {text}");
+        }
+        assert!(text.contains("stage 1, canary"), "{text}");
+    }
+    for (unknown, code) in [("web-7", 2), ("nothing-0", 2), ("web", 2)] {
+        let output = site.phaseline(&["trace", unknown]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("hint: "), "{output:?}");
+    }
+    // Nobody's set.
+    let other = site.dir().join("other.yaml");
+    std::fs::write(&other, Set::named("other", "other:1").replicas(1).yaml()).unwrap();
+    site.kubectl(&["apply", "-f", other.to_str().unwrap()]);
+    site.until_pods(|pods| pods.iter().any(|pod| pod.name == "other-0"));
+    let value = traced("other-0");
+    assert_eq!((&value["state"], value.get("commit")), (&"NotManaged".into(), None), "{value:#}");
+    // Without a repository it is what the cluster knows.
+    site.ask_git(false);
+    let output = site.phaseline_in(site.dir(), &["trace", "web-2"]);
+    site.ask_git(true);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text.contains(&format!("{second} (as the cluster says)")) && text.contains("stage 1, canary"), "{text}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no repository is named"), "{output:?}");
+}
+
+on_both_versions![
+    a_plan_says_what_would_happen_and_writes_nothing,
+    status_and_history_agree_with_kubectl,
+    a_pod_is_traced_to_its_commit_and_its_stage
+];

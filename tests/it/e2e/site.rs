@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     fs::{self, OpenOptions},
     os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::Duration,
 };
@@ -162,7 +162,18 @@ impl<'a> Site<'a> {
 
     /// A `phaseline` command of a person (the admin), about this site's repository and namespace.
     pub(crate) fn phaseline<S: AsRef<OsStr>>(&self, args: &[S]) -> Output {
+        self.phaseline_in(&std::env::current_dir().expect("a folder"), args)
+    }
+
+    /// A folder of the site's own, within no repository.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The same as [`Self::phaseline`], run in a folder.
+    pub(crate) fn phaseline_in<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        command.current_dir(folder);
         command.args(args).arg("--kubeconfig").arg(self.plane.kubeconfig()).args(["-n", &self.ns]);
         command.arg("--state-dir").arg(self.dir.path().join("cli"));
         if self.ask_git.get() {

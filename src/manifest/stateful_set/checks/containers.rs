@@ -34,6 +34,7 @@ fn name(container: &Node<'_>, report: &mut Report<'_, '_>) {
     match container.text("name") {
         "" => {
             let finding = report.findings.error(&container.at.pointer, "the container has no name");
+            finding.hint = "give it a `name`, another one than the others have".into();
             (finding.path, finding.code) = (at.path, "required-field".into());
         }
         text if dns_label(text).is_err() => {

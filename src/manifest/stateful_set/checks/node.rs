@@ -138,7 +138,7 @@ impl Report<'_, '_> {
         };
         finding.path.clone_from(&at.path);
         finding.code = code.to_owned();
-        finding.hint = hint;
+        finding.hint = if hint.is_empty() { explained(&at.path) } else { hint };
     }
 
     /// A value that cannot be.
@@ -158,7 +158,8 @@ impl Report<'_, '_> {
     }
 
     pub(super) fn required(&mut self, at: &At) {
-        self.add(at, "required-field", "a value is required", String::new());
+        let hint = format!("write it; {}", explained(&at.path));
+        self.add(at, "required-field", "a value is required", hint);
     }
 
     pub(super) fn forbidden(&mut self, at: &At, words: &str) {
@@ -166,13 +167,16 @@ impl Report<'_, '_> {
     }
 
     pub(super) fn duplicate(&mut self, at: &At, value: &str) {
-        self.add(at, "duplicate", &format!("{} is there twice", found(&Value::from(value))), String::new());
+        let words = format!("{} is there twice", found(&Value::from(value)));
+        self.add(at, "duplicate", &words, "keep one, or give the other another name".to_owned());
     }
 
     pub(super) fn not_found(&mut self, at: &At, value: &str, known: &[&str]) {
         let hint = match nearest(value, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if known.is_empty() => String::new(),
+            None if known.is_empty() => {
+                "nothing of that kind is declared: declare it, or remove what names it".to_owned()
+            }
             None => format!("there are: {}", listed(known)),
         };
         self.add(at, "not-found", &format!("there is no {}", show(value)), hint);
@@ -201,6 +205,21 @@ impl Report<'_, '_> {
             self.bad_text(at, text, words);
         }
     }
+}
+
+/// Where people read what a field takes: `kubectl explain`, which knows no numbers of items and no keys of maps.
+pub(super) fn explained(path: &str) -> String {
+    let mut fields = String::new();
+    let mut depth = 0_usize;
+    for letter in path.chars() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            letter if depth == 0 => fields.push(letter),
+            _ => {}
+        }
+    }
+    format!("`kubectl explain statefulset.{fields}` says what goes there")
 }
 
 fn listed(known: &[&str]) -> String {

@@ -14,9 +14,9 @@ use super::super::super::default::Level;
 use super::super::super::findings::Findings;
 use super::super::super::foreign::placeholder;
 use super::super::super::go_json;
-use super::super::super::quantity::Number;
+use super::super::super::quantity::{MOST_DIGITS, Number, is_out_of_bounds};
 use super::super::super::words::{found, nearest, show};
-use super::node::At;
+use super::node::{At, explained};
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +96,10 @@ impl Walk<'_, '_> {
             (Shape::List, other) => self.expected(at, "a list", other, ""),
             (Shape::Map, Value::Object(entries)) => {
                 for (key, value) in entries {
+                    // The size of the pages is a quantity too.
+                    if let Some(size) = key.strip_prefix("hugepages-").filter(|_| kind.name == "Quantity") {
+                        self.bounded(&at.key(key), size);
+                    }
                     self.one(value, kind.name, &at.key(key));
                 }
             }
@@ -128,7 +132,7 @@ impl Walk<'_, '_> {
                     Value::Number(number) => go_json::number(number),
                     _ => String::new(),
                 };
-                if Number::parse(&text).is_none() {
+                if !self.bounded(at, &text) && Number::parse(&text).is_none() {
                     self.expected(at, "a quantity", value, "like `500m`, `2`, `1.5Gi` or `100M`");
                 }
             }
@@ -166,6 +170,11 @@ impl Walk<'_, '_> {
                     None => true,
                 })
             });
+            if key == "medium"
+                && let Some(size) = value.as_str().and_then(|medium| medium.strip_prefix("HugePages-"))
+            {
+                self.bounded(&at, size);
+            }
             match here {
                 Some(field) => self.value(value, field.kind, &at),
                 None => {
@@ -213,6 +222,19 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Reports a quantity that a server would compute for ever; says whether it is one.
+    fn bounded(&mut self, at: &At, text: &str) -> bool {
+        let huge = is_out_of_bounds(text);
+        if huge {
+            let words = format!("the quantity {} has more than {MOST_DIGITS} digits, or such an exponent", show(text));
+            let finding = self.findings.error(&at.pointer, format!("`{}`: {words}", at.path));
+            finding.hint =
+                "a server takes its time over it, or for ever: write the number with a suffix, like `100M`".into();
+            (finding.path, finding.code) = (at.path.clone(), "invalid-value".into());
+        }
+        huge
+    }
+
     fn expected(&mut self, at: &At, what: &str, value: &Value, hint: &str) {
         let hint = match value.as_str().and_then(placeholder) {
             Some(placeholder) => placeholder.to_owned(),
@@ -239,12 +261,6 @@ impl Walk<'_, '_> {
             (None, None) => "server-side apply refuses unknown fields: remove it, or look at its indentation".into(),
         };
     }
-}
-
-/// Where people read what a field takes: `kubectl explain`, which knows no numbers of items.
-fn explained(path: &str) -> String {
-    let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
-    format!("`kubectl explain statefulset.{}` says what goes there", fields.join("."))
 }
 
 /// Whether a text may be a time of RFC 3339; the set's own, which is left out, is not looked at.
