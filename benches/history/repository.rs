@@ -123,7 +123,7 @@ spec:
         app.kubernetes.io/name: {name}
       annotations:
         prometheus.io/scrape: \"true\"
-        example.org/config-sha: {:08x}{:08x}
+        example.org/config-sha: \"{:08x}{:08x}\"
     spec:
       terminationGracePeriodSeconds: 60
       containers:
