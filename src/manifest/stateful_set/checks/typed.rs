@@ -279,7 +279,8 @@ fn key_of(item: &Value, keys: &str) -> Option<String> {
                 let (name, default) = key.split_once('=').map_or((key, None), |(name, default)| (name, Some(default)));
                 match item.get(name) {
                     Some(Value::String(text)) => Some(text.clone()),
-                    Some(Value::Null) => Some("null".into()),
+                    // Not the text `null`.
+                    Some(Value::Null) => Some("(null)".into()),
                     Some(other) => Some(other.to_string()),
                     None => default.map(str::to_owned),
                 }
