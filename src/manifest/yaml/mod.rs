@@ -37,7 +37,7 @@ use cursor::Problem;
 pub const MAX_DEPTH: usize = 200;
 
 /// The most values a file may have, aliases counted as often as they are used: what bounds an alias bomb. A mapping
-/// counts as `MAPPING`.
+/// counts as four.
 pub const MAX_NODES: usize = 200_000;
 
 /// What a mapping costs of [`MAX_NODES`]: an empty one takes the memory of so many other values.
