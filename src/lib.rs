@@ -29,8 +29,8 @@
 //! | floor | modules | may use |
 //! |---|---|---|
 //! | 0 vocabulary | [`model`] | plain data; no runtime, no client, no clock |
-//! | 1 pure logic | [`manifest`], [`revision`], [`rollout`] | floor 0, YAML, digests |
-//! | 2 adapters | [`git`], [`cluster`] | floors 0 and 1, and the library that each one wraps; not each other |
+//! | 1 pure logic | [`manifest`], [`revision`], [`rollout`], [`sim`] but its server | floor 0, YAML, digests |
+//! | 2 adapters | [`git`], [`cluster`], `sim::serve` | floors 0 and 1, and the library that each one wraps; not each other |
 //! | 3 composition | [`daemon`] | floors 0 to 2 |
 //! | 4 command line | [`cli`], `main` | everything |
 //!
@@ -50,3 +50,4 @@ pub mod manifest;
 pub mod model;
 pub mod revision;
 pub mod rollout;
+pub mod sim;

@@ -12,6 +12,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("manifest", 1),
     ("revision", 1),
     ("rollout", 1),
+    ("sim", 1),
+    ("sim::serve", 2),
     ("git", 2),
     ("cluster", 2),
     ("daemon", 3),
@@ -59,7 +61,8 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let below = path.strip_prefix(&root).unwrap();
                 let room = below.components().next().unwrap().as_os_str().to_string_lossy();
-                let room = room.trim_end_matches(".rs").to_owned();
+                let served = below.starts_with("sim/serve") || below.starts_with("sim/serve.rs");
+                let room = if served { "sim::serve".into() } else { room.trim_end_matches(".rs").to_owned() };
                 let text = fs::read_to_string(&path).unwrap();
                 files.push((room, below.to_path_buf(), text));
             }
