@@ -11,6 +11,7 @@ mod agenda;
 mod api;
 mod chance;
 mod compat;
+pub mod controllers;
 mod request;
 mod resource;
 mod status;
