@@ -1,7 +1,27 @@
 //! The embedded cluster: a small, honest Kubernetes for people without one and for faults that no real one shows on
 //! demand. It is never the evidence that something works on Kubernetes: a real control plane is, and this one is held
 //! to it.
+//!
+//! [`World`] is all of it, without a clock, a socket or a thread: a request and the time go in, an answer comes out, and
+//! as time passes its controllers and its kubelet do what they do. The same seed and the same requests give the same
+//! answers.
 
+#[allow(dead_code, reason = "the first tasks come with the controllers")]
+mod agenda;
+mod api;
+mod chance;
 mod compat;
+mod request;
+mod resource;
+mod status;
+mod store;
+mod world;
 
+pub use api::watch::{Poll, Watch};
+pub use chance::Chance;
 pub use compat::{Compat, Version};
+pub use request::{Answer, Request, Response};
+pub use resource::Resource;
+pub use status::{Cause, Status};
+pub use store::{Change, Key, Store};
+pub use world::{Settings, World};

@@ -1,0 +1,115 @@
+//! What an API server answers where it does not do what was asked: `meta/v1` Status.
+
+use serde_json::{Map, Value, json};
+
+use super::resource::Resource;
+
+/// A refusal, as the server words it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The reason in one word; empty where the server gives none.
+    pub reason: &'static str,
+    /// The message.
+    pub message: String,
+    /// `details`; left out where null.
+    pub details: Value,
+}
+
+/// One of the causes of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The reason in one word, `FieldValueInvalid`.
+    pub reason: &'static str,
+    /// The message, without the field.
+    pub message: String,
+    /// The field.
+    pub field: String,
+}
+
+impl Status {
+    /// A refusal without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: Value::Null }
+    }
+
+    fn about(mut self, resource: Resource, name: &str) -> Self {
+        let mut details = Map::new();
+        if !name.is_empty() {
+            details.insert("name".into(), name.into());
+        }
+        if !resource.group().is_empty() {
+            details.insert("group".into(), resource.group().into());
+        }
+        details.insert("kind".into(), resource.plural().into());
+        self.details = Value::Object(details);
+        self
+    }
+
+    /// 404.
+    pub fn not_found(resource: Resource, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} \"{name}\" not found", resource.qualified())).about(resource, name)
+    }
+
+    /// 409, a create of what is there.
+    pub fn already_exists(resource: Resource, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", resource.qualified()))
+            .about(resource, name)
+    }
+
+    /// 409, a write that was overtaken.
+    pub fn conflict(resource: Resource, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
+        Self::new(409, "Conflict", message).about(resource, name)
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 422; the message is made of the causes, as the server makes it.
+    pub fn invalid(resource: Resource, name: &str, causes: &[Cause]) -> Self {
+        let told: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
+        let told = match told.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let kind = match resource.group() {
+            "" => resource.kind().to_owned(),
+            group => format!("{}.{group}", resource.kind()),
+        };
+        let mut status =
+            Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {told}")).about(resource, name);
+        status.details["kind"] = resource.kind().into();
+        let causes = causes.iter().map(|it| json!({"reason": it.reason, "message": it.message, "field": it.field}));
+        status.details["causes"] = causes.collect();
+        status
+    }
+
+    /// 501: what the embedded cluster does not have. A real one may well have it.
+    pub fn missing(what: &str) -> Self {
+        let message = format!("the embedded cluster does not have {what}; a real one may");
+        Self::new(501, "NotImplemented", message)
+    }
+
+    /// As it is sent.
+    pub fn to_json(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
+        if !self.details.is_null() {
+            status["details"] = self.details.clone();
+        }
+        status
+    }
+}
