@@ -13,6 +13,7 @@ mod chance;
 mod compat;
 mod request;
 mod resource;
+pub mod serve;
 mod status;
 mod store;
 mod world;
