@@ -15,6 +15,7 @@ mod kubelet;
 mod life;
 mod request;
 mod resource;
+pub mod serve;
 mod status;
 mod store;
 mod world;
