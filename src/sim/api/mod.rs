@@ -21,7 +21,7 @@ mod update;
 pub(super) mod watch;
 mod write;
 
-use create::create;
+pub(crate) use create::create;
 use route::{Route, Sub, route};
 pub(crate) use terms::Terms;
 
