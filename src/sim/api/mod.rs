@@ -10,14 +10,14 @@ use super::world::World;
 
 mod body;
 mod create;
-mod delete;
+pub(crate) mod delete;
 mod json_patch;
 mod kinds;
-mod patch;
+pub(crate) mod patch;
 mod read;
-mod route;
+pub(crate) mod route;
 mod terms;
-mod update;
+pub(crate) mod update;
 pub(super) mod watch;
 mod write;
 
