@@ -12,7 +12,7 @@ mod read;
 mod route;
 pub(super) mod watch;
 
-use create::create;
+pub(crate) use create::create;
 use route::{Route, Sub, route};
 
 /// Who writes, and on what terms.
