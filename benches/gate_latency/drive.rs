@@ -70,7 +70,7 @@ impl Bench {
         let wakes = Wakes::new(None, Duration::from_secs(24 * 60 * 60));
         let waker = wakes.waker();
         let (stop, stopped) = oneshot::channel::<()>();
-        let options = RunOptions { once: false, observe: false, namespaces: vec![DAEMON.into()] };
+        let options = RunOptions { namespaces: vec![DAEMON.into()], ..RunOptions::default() };
         let daemon = tokio::spawn(run(cluster.clone(), source, Some(wakes), options, async {
             // An end of the sender is a stop too.
             let _stop = stopped.await;

@@ -6,14 +6,19 @@
 //! as time passes its controllers and its kubelet do what they do. The same seed and the same requests give the same
 //! answers.
 
-#[allow(dead_code, reason = "the first tasks come with the controllers")]
 mod agenda;
 mod api;
 mod chance;
 mod compat;
 pub mod controllers;
+mod fault;
+mod hands;
+mod kubelet;
+mod life;
+mod look;
 mod request;
 mod resource;
+pub mod serve;
 mod status;
 mod store;
 mod world;
@@ -21,7 +26,10 @@ mod world;
 pub use api::watch::{Poll, Watch};
 pub use chance::Chance;
 pub use compat::{Compat, Version};
-pub use request::{Answer, Request, Response};
+pub use fault::{AtWrite, Fault, Faults, Rates, Stale};
+pub use kubelet::{Blow, Pace, Script, Stroke, Whom};
+pub use look::News;
+pub use request::{Answer, Loss, Request, Response};
 pub use resource::Resource;
 pub use status::{Cause, Status};
 pub use store::{Change, Key, Store};

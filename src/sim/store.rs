@@ -43,6 +43,13 @@ pub struct Change {
     pub gone: bool,
 }
 
+impl Change {
+    /// An object as if it were new: what somebody is told who has lost the thread.
+    pub(crate) fn of(key: &Key, object: &Arc<Value>, version: u64) -> Self {
+        Self { version, key: key.clone(), before: None, object: object.clone(), gone: false }
+    }
+}
+
 /// The objects and their latest changes.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
@@ -78,6 +85,11 @@ impl Store {
         self.objects.range(start..).take_while(move |(key, _)| {
             key.resource == resource && namespace.is_none_or(|namespace| namespace == key.namespace)
         })
+    }
+
+    /// Everything.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
     }
 
     /// Writes an object, which takes the next resource version; the object as stored.
@@ -117,6 +129,23 @@ impl Store {
         }
         let first = self.changes.partition_point(|change| change.version <= version);
         Some(self.changes.range(first..))
+    }
+
+    /// The store as it was at an earlier version; none where that is forgotten.
+    pub(crate) fn at(&self, version: u64) -> Option<Self> {
+        if version < self.compacted {
+            return None;
+        }
+        let mut past = self.clone();
+        past.version = version.min(self.version);
+        while past.changes.back().is_some_and(|change| change.version > version) {
+            let Some(change) = past.changes.pop_back() else { break };
+            match change.before {
+                Some(before) => past.objects.insert(change.key, before),
+                None => past.objects.remove(&change.key),
+            };
+        }
+        Some(past)
     }
 
     /// Forgets the changes up to a version.
@@ -163,6 +192,21 @@ mod tests {
         assert_eq!(told, [(2, false, false), (3, true, false), (4, true, true)]);
         assert_eq!(store.list(Resource::Pods, None).count(), 1);
         assert_eq!(store.list(Resource::Pods, Some("shop")).count(), 0);
+    }
+
+    #[test]
+    fn the_past_is_what_it_was() {
+        let mut store = Store::default();
+        store.put(pod("a"), json!({"metadata": {}, "is": 1}));
+        store.put(pod("b"), json!({"metadata": {}}));
+        store.put(pod("a"), json!({"metadata": {}, "is": 2}));
+        store.remove(&pod("b"));
+        let past = store.at(2).unwrap();
+        assert_eq!((past.version(), past.list(Resource::Pods, None).count()), (2, 2));
+        assert_eq!(past.get(&pod("a")).unwrap()["is"], 1);
+        assert_eq!(past.since(1).unwrap().count(), 1);
+        store.compact(3);
+        assert!(store.at(2).is_none());
     }
 
     #[test]

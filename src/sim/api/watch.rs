@@ -13,6 +13,10 @@ pub struct Watch {
     namespace: Option<String>,
     /// Up to which version everything was told.
     told: u64,
+    /// Who holds it open.
+    pub(crate) user: String,
+    /// What it has to tell, and not before that time: a fault.
+    held: Option<(Timestamp, Poll)>,
 }
 
 /// What a watch has to tell.
@@ -28,7 +32,19 @@ pub struct Poll {
 
 impl Watch {
     pub(crate) fn new(resource: Resource, namespace: Option<&str>, told: u64) -> Self {
-        Self { resource, namespace: namespace.map(str::to_owned), told }
+        Self { resource, namespace: namespace.map(str::to_owned), told, user: String::new(), held: None }
+    }
+
+    /// Holds back what there is to tell.
+    pub(crate) fn hold(&mut self, poll: Poll, until: Timestamp) -> Poll {
+        self.held = Some((until, poll));
+        Poll { again: Some(until), ..Poll::default() }
+    }
+
+    /// What was held back: told, or still to wait for. None where nothing was.
+    pub(crate) fn held(&mut self, now: Timestamp) -> Option<Poll> {
+        let (until, poll) = self.held.take()?;
+        Some(if now < until { self.hold(poll, until) } else { poll })
     }
 
     pub(crate) fn poll(&mut self, world: &World) -> Poll {
