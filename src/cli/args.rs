@@ -88,6 +88,7 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
     Plan(commands::plan::PlanArgs),
+    Simulate(commands::simulate::SimulateArgs),
     Status(commands::status::StatusArgs),
     History(commands::history::HistoryArgs),
     Diff(commands::diff::DiffArgs),

@@ -25,6 +25,7 @@ mod output;
 mod repository;
 mod session;
 mod stages;
+mod temporary;
 
 use args::Cli;
 use context::Context;
