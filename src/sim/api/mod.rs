@@ -5,6 +5,7 @@ use serde_json::json;
 use super::request::{Answer, Request, Response};
 use super::resource::Resource;
 use super::status::Status;
+use super::store::Key;
 use super::world::World;
 
 mod create;
@@ -49,6 +50,12 @@ pub(crate) fn furnish(world: &mut World) {
         // The store is empty and the names are good: it cannot be refused.
         let _ = create(world, Resource::Namespaces, "", namespace, &Terms::of("kube-apiserver"));
     }
+}
+
+/// The object that a path names, and whether it names a part of it; none where it names none, or several.
+pub(crate) fn names(path: &str) -> Option<(Key, bool)> {
+    let Route::Objects { resource, namespace, name: Some(name), sub } = route(path)? else { return None };
+    Some((Key::new(resource, namespace.unwrap_or_default(), name), sub != Sub::None))
 }
 
 /// Answers a request.
