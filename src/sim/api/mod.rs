@@ -8,40 +8,22 @@ use super::status::Status;
 use super::store::Key;
 use super::world::World;
 
+mod body;
 mod create;
+mod delete;
+mod json_patch;
+mod kinds;
+mod patch;
 mod read;
 mod route;
+mod terms;
+mod update;
 pub(super) mod watch;
+mod write;
 
 pub(crate) use create::create;
 use route::{Route, Sub, route};
-
-/// Who writes, and on what terms.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// The field manager: what the request names, or the agent's first word.
-    pub(crate) manager: String,
-    /// Whether nothing is to be kept of it.
-    pub(crate) dry_run: bool,
-}
-
-impl Terms {
-    /// The terms on which a controller of the cluster writes.
-    pub(crate) fn of(manager: &str) -> Self {
-        Self { manager: manager.to_owned(), dry_run: false }
-    }
-
-    fn read(request: &Request) -> Result<Self, Status> {
-        let dry_run = match request.parameter("dryRun") {
-            None | Some("") => false,
-            Some("All") => true,
-            Some(other) => return Err(Status::bad_request(format!("invalid dryRun: {other}"))),
-        };
-        let agent = request.agent.split('/').next().unwrap_or_default();
-        let manager = request.parameter("fieldManager").filter(|it| !it.is_empty()).unwrap_or(agent);
-        Ok(Self { manager: manager.to_owned(), dry_run })
-    }
-}
+pub(crate) use terms::Terms;
 
 /// Puts in what every cluster has from the start.
 pub(crate) fn furnish(world: &mut World) {
@@ -64,26 +46,16 @@ pub(crate) fn handle(world: &mut World, request: &Request) -> Answer {
         None => Err(Status::missing(&format!("`{}`", request.path))),
         Some(Route::Objects { resource, namespace, name: None, sub: Sub::None }) => match request.method.as_str() {
             "GET" => read::list(world, resource, namespace, request),
-            "POST" => posted(world, resource, namespace.unwrap_or_default(), request),
+            "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
             method => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
-        Some(Route::Objects { resource, namespace, name: Some(name), sub: Sub::None }) => {
-            match request.method.as_str() {
-                "GET" => read::get(world, resource, namespace.unwrap_or_default(), name),
-                method => Err(Status::missing(&format!("{method} of one of {}", resource.plural()))),
-            }
-        }
+        Some(Route::Objects { resource, namespace, name: Some(name), sub }) => match (request.method.as_str(), sub) {
+            ("GET", Sub::None | Sub::Status) => read::get(world, resource, namespace.unwrap_or_default(), name),
+            _ => write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request),
+        },
         Some(Route::Objects { resource, sub, .. }) => {
             Err(Status::missing(&format!("{} of {}", sub.name(), resource.plural())))
         }
     };
     answer.unwrap_or_else(|status| Answer::Whole(Response::new(status.code, status.to_json())))
-}
-
-fn posted(world: &mut World, resource: Resource, namespace: &str, request: &Request) -> Result<Answer, Status> {
-    let terms = Terms::read(request)?;
-    let object = serde_json::from_slice(&request.body)
-        .map_err(|error| Status::bad_request(format!("the body is no JSON: {error}")))?;
-    let object = create(world, resource, namespace, object, &terms)?;
-    Ok(Answer::Whole(Response::new(201, (*object).clone())))
 }

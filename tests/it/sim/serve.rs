@@ -16,7 +16,7 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 /// An embedded cluster and a client of it.
 pub(crate) fn start(seed: u64) -> (Embedded, Cluster) {
     let start = Timestamp::from_second(1_800_000_000).unwrap();
-    let world = World::new(&Settings { compat: Compat::of(Version::V1_36), seed, start });
+    let world = World::new(&Settings { compat: Compat::of(Version::V1_36), seed, start, ..Settings::default() });
     let embedded = Embedded::start(world, Clock::starting(start));
     let cluster = Cluster::from_service(embedded.service("admin"));
     (embedded, cluster)
