@@ -11,9 +11,9 @@ use super::api::watch::{Poll, Watch};
 use super::chance::Chance;
 use super::compat::{Compat, Version};
 use super::fault::{self, Door, Faults, Spoilt};
-use super::monitor::{Monitor, Violation, Write};
 use super::kubelet::{Pace, Script};
 use super::life::{Life, Task};
+use super::monitor::{Monitor, Violation, Write};
 use super::request::{Answer, Request};
 use super::store::{Key, Store};
 

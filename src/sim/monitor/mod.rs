@@ -89,7 +89,8 @@ pub(crate) struct Write<'a> {
 /// Whether a request is the daemon's.
 pub(crate) fn is_ours(request: &Request) -> bool {
     let manager = request.parameter("fieldManager").unwrap_or_default();
-    matches!(manager, "phaseline" | "phaseline-handover") || request.agent.starts_with("phaseline/")
+    matches!(manager, "phaseline" | "phaseline-handover")
+        || request.agent.starts_with("phaseline/")
         || request.user == "phaseline"
 }
 
@@ -150,8 +151,7 @@ impl Monitor {
         let place = (key.namespace.as_str(), key.name.as_str());
         let method = write.request.method.as_str();
         match (key.resource, method) {
-            (Resource::Claims | Resource::Namespaces | Resource::Revisions, _)
-            | (Resource::StatefulSets, "DELETE") => {
+            (Resource::Claims | Resource::Namespaces | Resource::Revisions, _) | (Resource::StatefulSets, "DELETE") => {
                 let what = format!("{method} of {} {}", key.resource.plural(), key.name);
                 return self.wrong(place, now, "I8", what);
             }

@@ -133,7 +133,9 @@ impl Track {
         let within = u32::try_from(away).is_ok_and(|away| away <= set.budget);
         let gate = Gate { partition: set.partition, since, within };
         self.gate = match self.gate {
-            Some(best) if best.partition == gate.partition && best.within >= within && best.since <= since => Some(best),
+            Some(best) if best.partition == gate.partition && best.within >= within && best.since <= since => {
+                Some(best)
+            }
             _ => Some(gate),
         };
         if self.complete && self.back {
@@ -155,13 +157,7 @@ impl Track {
     }
 
     /// Looks at a write of ours to the set.
-    pub(super) fn written(
-        &mut self,
-        write: &Write<'_>,
-        store: &Store,
-        claims_may_go: bool,
-        now: Timestamp,
-    ) -> Found {
+    pub(super) fn written(&mut self, write: &Write<'_>, store: &Store, claims_may_go: bool, now: Timestamp) -> Found {
         let mut found = Found::new();
         let Some(after_object) = &write.after else { return found };
         let after = Set::read(after_object);
@@ -176,7 +172,8 @@ impl Track {
             found.push(("I8", format!("replicas {was} become {is}, and no manifest says so")));
         }
         if !applied {
-            for field in ["/spec/volumeClaimTemplates", "/spec/persistentVolumeClaimRetentionPolicy", "/spec/template"] {
+            for field in ["/spec/volumeClaimTemplates", "/spec/persistentVolumeClaimRetentionPolicy", "/spec/template"]
+            {
                 if before_object.pointer(field) != after_object.pointer(field) {
                     found.push(("I8", format!("{field} is changed, and not by a manifest")));
                 }
@@ -193,7 +190,15 @@ impl Track {
                 }
                 if applied {
                     let ids = (template(before_object), template(after_object));
-                    self.template(&before, &after, (&old, &new), (&ids.0, &ids.1), store, &write.key.namespace, &mut found);
+                    self.template(
+                        &before,
+                        &after,
+                        (&old, &new),
+                        (&ids.0, &ids.1),
+                        store,
+                        &write.key.namespace,
+                        &mut found,
+                    );
                 } else {
                     self.stage(&before, rules::partition(write), (&old, &new), now, &mut found);
                 }

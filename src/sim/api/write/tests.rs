@@ -7,7 +7,7 @@ use crate::sim::{Answer, Compat, Request, Response, Settings, Version, World};
 
 fn world() -> World {
     let start = Timestamp::from_second(1_800_000_000).unwrap();
-    World::new(&Settings { compat: Compat::of(Version::V1_36), seed: 1, start })
+    World::new(&Settings { compat: Compat::of(Version::V1_36), seed: 1, start, ..Settings::default() })
 }
 
 /// Asks for `PATH[?QUERY]` with a body; a patch is a merge patch, or a JSON patch where it is a list.
@@ -26,7 +26,7 @@ fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
     let now = world.now;
     match world.handle(now, &request) {
         Answer::Whole(response) => response,
-        Answer::Watch(_) => panic!("a watch"),
+        other => panic!("{other:?}"),
     }
 }
 
