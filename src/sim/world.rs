@@ -53,7 +53,6 @@ impl Default for Settings {
 /// An embedded cluster. It has no clock: whoever asks it says what time it is.
 #[derive(Debug)]
 pub struct World {
-    #[allow(dead_code, reason = "asked from the first defaulting on")]
     pub(crate) compat: Compat,
     pub(crate) store: Store,
     pub(crate) chance: Chance,

@@ -78,6 +78,11 @@ impl Embedded {
         self.shared.crashes.notified().await;
     }
 
+    /// What becomes ready at the next change; asked for before one looks, no change is missed.
+    pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.shared.changed.notified()
+    }
+
     /// A door for requests of this user, as the audit log and the monitors name them.
     pub fn service(&self, user: &str) -> Door {
         Door::new(self.clone(), user)
