@@ -10,6 +10,7 @@ mod agenda;
 mod api;
 mod chance;
 mod compat;
+pub mod controllers;
 mod fault;
 mod hands;
 mod kubelet;
