@@ -11,11 +11,14 @@ use super::world::World;
 mod body;
 mod create;
 pub(crate) mod delete;
+pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 pub(crate) mod patch;
 mod read;
 pub(crate) mod route;
+mod scale;
+mod strategic;
 mod terms;
 pub(crate) mod update;
 pub(super) mod watch;
@@ -41,6 +44,9 @@ pub(crate) fn handle(world: &mut World, request: &Request) -> Answer {
         Some(Route::Objects { resource, namespace, name: None, sub: Sub::None }) => match request.method.as_str() {
             "GET" => read::list(world, resource, namespace, request),
             "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
+            "DELETE" if request.parameter("labelSelector").or(request.parameter("fieldSelector")).is_none() => {
+                write::all(world, resource, namespace.unwrap_or_default(), request, |_| true)
+            }
             method => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
         Some(Route::Objects { resource, namespace, name: Some(name), sub }) => match (request.method.as_str(), sub) {
