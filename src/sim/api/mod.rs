@@ -17,6 +17,7 @@ mod create;
 pub(crate) mod delete;
 mod discovery;
 mod events;
+pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
@@ -24,7 +25,9 @@ mod page;
 pub(crate) mod patch;
 mod read;
 pub(crate) mod route;
+mod scale;
 mod select;
+mod strategic;
 mod table;
 mod terms;
 pub(crate) mod update;
@@ -92,6 +95,9 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
                 write::posted(world, resource, namespace.unwrap_or_default(), request)
             }
             "POST" | "PUT" | "PATCH" => Err(Status::method_not_allowed()),
+            "DELETE" if request.parameter("labelSelector").or(request.parameter("fieldSelector")).is_none() => {
+                write::all(world, resource, namespace.unwrap_or_default(), request, |_| true)
+            }
             _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
         (Some(name), Sub::None | Sub::Status) if method == "GET" => {
