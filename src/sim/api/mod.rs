@@ -16,6 +16,7 @@ mod create;
 pub(crate) mod delete;
 mod discovery;
 mod events;
+pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
@@ -23,7 +24,9 @@ mod page;
 pub(crate) mod patch;
 mod read;
 pub(crate) mod route;
+mod scale;
 mod select;
+mod strategic;
 mod table;
 mod terms;
 pub(crate) mod update;
@@ -33,6 +36,7 @@ mod write;
 
 pub(crate) use create::create;
 use route::{Route, Sub, route};
+use select::Selection;
 pub(crate) use terms::Terms;
 use view::View;
 
@@ -90,7 +94,11 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
             "POST" if namespace.is_some() || !resource.namespaced() => {
                 write::posted(world, resource, namespace.unwrap_or_default(), request)
             }
-            "POST" | "PUT" | "PATCH" => Err(Status::method_not_allowed()),
+            "DELETE" if namespace.is_some() || !resource.namespaced() => {
+                let selection = Selection::read(resource, view.newer, request)?;
+                write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
+            }
+            "POST" | "PUT" | "PATCH" | "DELETE" => Err(Status::method_not_allowed()),
             _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
         (Some(name), Sub::None | Sub::Status) if method == "GET" => {
