@@ -11,6 +11,7 @@ use super::store::Key;
 use super::world::World;
 
 mod accept;
+pub mod apply;
 mod body;
 mod create;
 pub(crate) mod delete;

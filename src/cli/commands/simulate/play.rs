@@ -138,7 +138,7 @@ impl<'a> Stage<'a> {
             world.set_pace(Pace { start: self.trouble.start, stop: STOP });
             world.play(self.trouble.script.clone());
         });
-        self.listening.begin(&self.trouble);
+        self.listening.begin(&self.trouble.script.strokes);
         match self.subject.restart {
             true => self.restart().await?,
             false => {
