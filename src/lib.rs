@@ -30,7 +30,8 @@
 //! |---|---|---|
 //! | 0 vocabulary | [`model`] | plain data; no runtime, no client, no clock |
 //! | 1 pure logic | [`manifest`], [`revision`], [`rollout`], [`sim`] but its server | floor 0, YAML, digests |
-//! | 2 adapters | [`git`], [`cluster`], `sim::serve` | floors 0 and 1, and the library that each one wraps; not each other |
+//! | beside them | [`clock`] | the runtime's time and the machine's; whoever is not pure may ask it |
+//! | 2 adapters | [`git`], [`cluster`], [`sim::serve`] | floors 0 and 1, and the library that each one wraps; not each other |
 //! | 3 composition | [`daemon`] | floors 0 to 2 |
 //! | 4 command line | [`cli`], `main` | everything |
 //!
@@ -43,6 +44,7 @@
 //! are counted. No decision reads a clock, Git or the cluster: what it needs to know is an argument.
 
 pub mod cli;
+pub mod clock;
 pub mod cluster;
 pub mod daemon;
 pub mod git;

@@ -1,7 +1,9 @@
 //! The view: every set and pod as last shown, never older than it was.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::watch::{Change, ClusterEvent, Kind, Source};
 use super::wire::version_number;

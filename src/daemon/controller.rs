@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::publish::{self, audit};
 use super::source::{Source, View};
 use super::sources::{Asked, SourceEvent, serve};
 use super::worker::{Grounds, Worker};
+use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterEvent, Outcome, Store, execute, watch};
 use crate::git::Wakes;
 use crate::model::{
@@ -41,6 +42,8 @@ pub struct RunOptions {
     pub observe: bool,
     /// The namespaces to watch; none given: all.
     pub namespaces: Vec<String>,
+    /// What time it is to the daemon.
+    pub clock: Clock,
 }
 
 /// How it ended: every workload's phase at the last look.
@@ -92,7 +95,7 @@ pub async fn run(
         let (cluster, namespaces) = (cluster.clone(), options.namespaces.clone());
         async move { watch(&cluster, &namespaces, event_sender).await }
     });
-    let reader = tokio::spawn(serve(source, wakes, asked, source_sender));
+    let reader = tokio::spawn(serve(source, wakes, asked, source_sender, options.clock));
     info!(server = cluster.server, observe = options.observe, "phaseline runs");
     let mut controller = Controller {
         store: Store::new(&options.namespaces),
@@ -128,7 +131,7 @@ impl Controller {
             let next = self.timers.first().map(|(when, _)| *when);
             let timer = async {
                 match next {
-                    Some(when) => tokio::time::sleep_until(when.into()).await,
+                    Some(when) => tokio::time::sleep_until(when).await,
                     None => std::future::pending().await,
                 }
             };
@@ -313,7 +316,7 @@ impl Controller {
             (None, None) if self.view.is_none() => Wanted::Unknown,
             (None, None) => Wanted::Absent,
         };
-        (decide(&wanted, &observed, Timestamp::now()), grounds)
+        (decide(&wanted, &observed, self.options.clock.now()), grounds)
     }
 
     /// The manifest that is in force where a newer template waits: what has to be asked of Git.
@@ -358,9 +361,9 @@ impl Controller {
         worker.phase = Some(decision.phase);
         worker.meet(&grounds);
         let refused_until = worker.refused_until(&grounds);
-        let is_news = publish::say(&workload, &decision, &mut worker.said, Timestamp::now());
+        let is_news = publish::say(&workload, &decision, &mut worker.said, self.options.clock.now());
         let requeue = decision.requeue.map(|when| {
-            let wait = Duration::try_from(when.duration_since(Timestamp::now())).unwrap_or_default();
+            let wait = Duration::try_from(when.duration_since(self.options.clock.now())).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
         });
         if decision.actions.is_empty() || self.options.observe {

@@ -6,6 +6,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tracing::{info, warn};
 
 use super::source::{Source, View};
+use crate::clock::Clock;
 use crate::git::Wakes;
 use crate::model::{CommitId, Version, WorkloadId};
 
@@ -36,19 +37,20 @@ pub(super) async fn serve(
     mut wakes: Option<Wakes>,
     mut questions: Receiver<Asked>,
     events: Sender<SourceEvent>,
+    clock: Clock,
 ) {
     let mut shown: Option<Arc<View>> = None;
     let mut trouble: Option<String> = None;
     let mut refresh = true;
     loop {
         if refresh {
-            let joined = tokio::task::spawn_blocking(move || {
+            let joined = aside(clock, move || {
                 let outcome = source.refresh();
                 let view = source.view();
                 (source, outcome, view)
             })
             .await;
-            let Ok((back, outcome, view)) = joined else {
+            let Some((back, outcome, view)) = joined else {
                 warn!("reading the repository broke off; the daemon has to be started again");
                 return;
             };
@@ -79,14 +81,15 @@ pub(super) async fn serve(
             }
         };
         refresh = tokio::select! {
+            biased;
             question = questions.recv() => {
                 let Some((commit, workload)) = question else { return };
-                let joined = tokio::task::spawn_blocking(move || {
+                let joined = aside(clock, move || {
                     let version = source.version_at(&commit, &workload);
                     (source, commit, workload, version)
                 })
                 .await;
-                let Ok((back, commit, workload, version)) = joined else { return };
+                let Some((back, commit, workload, version)) = joined else { return };
                 source = back;
                 let version = version.map(Box::new);
                 if events.send(SourceEvent::Version { commit, workload, version }).await.is_err() {
@@ -96,6 +99,16 @@ pub(super) async fn serve(
             }
             () = wake => true,
         };
+    }
+}
+
+/// Does blocking work beside the loop; none where it broke off.
+///
+/// In virtual time it is done at once: no time passes meanwhile, and what it brings comes in the same order every time.
+async fn aside<T: Send + 'static>(clock: Clock, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match clock.is_virtual() {
+        true => Some(work()),
+        false => tokio::task::spawn_blocking(work).await.ok(),
     }
 }
 

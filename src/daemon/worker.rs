@@ -1,6 +1,8 @@
 //! What the daemon remembers of one workload between two looks.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::publish::Said;
 use crate::cluster::Outcome;

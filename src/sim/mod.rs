@@ -6,13 +6,16 @@
 //! as time passes its controllers and its kubelet do what they do. The same seed and the same requests give the same
 //! answers.
 
-#[allow(dead_code, reason = "the first tasks come with the controllers")]
 mod agenda;
 mod api;
 mod chance;
 mod compat;
+mod hands;
+mod kubelet;
+mod life;
 mod request;
 mod resource;
+pub mod serve;
 mod status;
 mod store;
 mod world;
@@ -20,6 +23,7 @@ mod world;
 pub use api::watch::{Poll, Watch};
 pub use chance::Chance;
 pub use compat::{Compat, Version};
+pub use kubelet::{Blow, Pace, Script, Stroke, Whom};
 pub use request::{Answer, Request, Response};
 pub use resource::Resource;
 pub use status::{Cause, Status};

@@ -43,6 +43,13 @@ pub struct Change {
     pub gone: bool,
 }
 
+impl Change {
+    /// An object as if it were new: what somebody is told who has lost the thread.
+    pub(crate) fn of(key: &Key, object: &Arc<Value>, version: u64) -> Self {
+        Self { version, key: key.clone(), before: None, object: object.clone(), gone: false }
+    }
+}
+
 /// The objects and their latest changes.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
@@ -99,6 +106,11 @@ impl Store {
             };
         }
         Some(objects.into_iter().collect())
+    }
+
+    /// Everything.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
     }
 
     /// Writes an object, which takes the next resource version; the object as stored.

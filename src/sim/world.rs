@@ -9,7 +9,9 @@ use super::agenda::Agenda;
 use super::api;
 use super::api::watch::{Poll, Watch};
 use super::chance::Chance;
-use super::compat::Compat;
+use super::compat::{Compat, Version};
+use super::kubelet::{Pace, Script};
+use super::life::{Life, Task};
 use super::request::{Answer, Request};
 use super::store::{Key, Store};
 
@@ -25,11 +27,23 @@ pub struct Settings {
     pub seed: u64,
     /// The time at which it begins.
     pub start: Timestamp,
+    /// How fast pods start and end.
+    pub pace: Pace,
+    /// What goes wrong with which pod, from the start on.
+    pub script: Script,
 }
 
-/// Something that will happen by itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Task {}
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            compat: Compat::of(Version::V1_36),
+            seed: 0,
+            start: Timestamp::UNIX_EPOCH,
+            pace: Pace::default(),
+            script: Script::default(),
+        }
+    }
+}
 
 /// An embedded cluster. It has no clock: whoever asks it says what time it is.
 #[derive(Debug)]
@@ -39,9 +53,11 @@ pub struct World {
     pub(crate) store: Store,
     pub(crate) chance: Chance,
     pub(crate) now: Timestamp,
-    agenda: Agenda<Task>,
-    /// Up to which change the controllers have been told.
-    told: u64,
+    pub(crate) agenda: Agenda<Task>,
+    /// What acts by itself.
+    pub(crate) life: Life,
+    /// Up to which change it has been told.
+    pub(crate) told: u64,
 }
 
 impl World {
@@ -53,9 +69,12 @@ impl World {
             chance: Chance::new(settings.seed),
             now: settings.start,
             agenda: Agenda::default(),
+            life: Life::new(settings.pace),
             told: 0,
         };
         api::furnish(&mut world);
+        world.play(settings.script.clone());
+        world.tell();
         world
     }
 
@@ -100,18 +119,8 @@ impl World {
     }
 
     /// Puts a task down for later.
-    #[allow(dead_code, reason = "the first tasks come with the controllers")]
     pub(crate) fn later(&mut self, wait: SignedDuration, task: Task) {
         let at = self.now.checked_add(wait).unwrap_or(Timestamp::MAX);
         self.agenda.add(at, task);
-    }
-
-    /// Tells controllers and kubelet what changed since they were last told.
-    fn tell(&mut self) {
-        self.told = self.store.version();
-    }
-
-    fn run(&mut self, task: Task) {
-        match task {}
     }
 }

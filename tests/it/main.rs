@@ -15,6 +15,7 @@ mod git;
 mod hooks;
 mod oracle;
 mod planner;
+mod sim;
 mod source;
 mod support;
 mod tidy;

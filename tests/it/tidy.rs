@@ -14,6 +14,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("rollout", 1),
     ("sim", 1),
     ("sim::serve", 2),
+    (CLOCK, 1),
     ("git", 2),
     ("cluster", 2),
     ("daemon", 3),
@@ -21,6 +22,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("main", 4),
     ("lib", 4),
 ];
+
+/// What time it is: pure floors take it as an argument, all others may ask.
+const CLOCK: &str = "clock";
 
 /// What floors 0 and 1 must not name: runtimes, clients, the outside world, any clock, any chance.
 const IMPURE: &[&str] = &[
@@ -116,7 +120,10 @@ fn every_room_has_a_floor_and_uses_only_what_lies_below() {
                 wrong.push(format!("{}: only {rooms:?} may name `{word}`", file.display()));
             }
         }
-        if own <= 1 {
+        if own <= 1 && room != CLOCK {
+            let asks = names(&code, "crate::clock")
+                .then(|| format!("{}: floor {own} is pure and must not name the clock", file.display()));
+            wrong.extend(asks);
             wrong.extend(
                 IMPURE
                     .iter()

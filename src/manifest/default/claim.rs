@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Level;
 use super::meta::{LABEL_SELECTOR, OBJECT_META};
-use super::schema::{Object, object, objects, quantity_map, text, text_map, texts, time};
+use super::schema::{Key, Object, object, objects, quantity_map, text, text_map, texts, time};
 
 /// `PersistentVolumeClaim`.
 pub(super) static PERSISTENT_VOLUME_CLAIM: Object = Object::of(&[
@@ -39,7 +39,7 @@ pub(super) static VOLUME_RESOURCE_REQUIREMENTS: Object =
 
 /// `TypedLocalObjectReference`.
 pub(super) static TYPED_LOCAL_OBJECT_REFERENCE: Object =
-    Object::of(&[text("apiGroup").or_null(), text("kind").always(), text("name").always()]);
+    Object::of(&[text("apiGroup").or_null(), text("kind").always(), text("name").always()]).whole();
 
 /// `TypedObjectReference`.
 pub(super) static TYPED_OBJECT_REFERENCE: Object = Object::of(&[
@@ -54,7 +54,7 @@ pub(super) static PERSISTENT_VOLUME_CLAIM_STATUS: Object = Object::of(&[
     text("phase").or_text("Pending"),
     texts("accessModes"),
     quantity_map("capacity"),
-    objects("conditions", &PERSISTENT_VOLUME_CLAIM_CONDITION),
+    objects("conditions", &PERSISTENT_VOLUME_CLAIM_CONDITION).keyed(&[Key::of("type")]),
     quantity_map("allocatedResources"),
     text_map("allocatedResourceStatuses"),
     text("currentVolumeAttributesClassName").pointer(),

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 use super::Level;
 use super::image::default_pull_policy;
 use super::probe::{LIFECYCLE, PROBE};
-use super::schema::{Object, flag, int32, int32s, object, objects, quantity, quantity_map, text, texts};
+use super::schema::{
+    BY_NAME, BY_PORT, Key, Object, flag, int32, int32s, object, objects, quantity, quantity_map, text, texts,
+};
 use super::security::SECURITY_CONTEXT;
 
 /// `Container`.
@@ -15,15 +17,15 @@ pub(super) static CONTAINER: Object = Object::of(&[
     texts("command"),
     texts("args"),
     text("workingDir"),
-    objects("ports", &CONTAINER_PORT),
+    objects("ports", &CONTAINER_PORT).keyed(BY_PORT),
     objects("envFrom", &ENV_FROM_SOURCE),
-    objects("env", &ENV_VAR),
+    objects("env", &ENV_VAR).keyed(BY_NAME),
     object("resources", &RESOURCE_REQUIREMENTS).always(),
     objects("resizePolicy", &CONTAINER_RESIZE_POLICY),
     text("restartPolicy").pointer(),
     objects("restartPolicyRules", &CONTAINER_RESTART_RULE).since_1_36(),
-    objects("volumeMounts", &VOLUME_MOUNT),
-    objects("volumeDevices", &VOLUME_DEVICE),
+    objects("volumeMounts", &VOLUME_MOUNT).keyed(&[Key::of("mountPath")]),
+    objects("volumeDevices", &VOLUME_DEVICE).keyed(&[Key::of("devicePath")]),
     object("livenessProbe", &PROBE),
     object("readinessProbe", &PROBE),
     object("startupProbe", &PROBE),
@@ -45,15 +47,15 @@ pub(super) static EPHEMERAL_CONTAINER: Object = Object::of(&[
     texts("command"),
     texts("args"),
     text("workingDir"),
-    objects("ports", &CONTAINER_PORT),
+    objects("ports", &CONTAINER_PORT).keyed(BY_PORT),
     objects("envFrom", &ENV_FROM_SOURCE),
-    objects("env", &ENV_VAR),
+    objects("env", &ENV_VAR).keyed(BY_NAME),
     object("resources", &RESOURCE_REQUIREMENTS).always(),
     objects("resizePolicy", &CONTAINER_RESIZE_POLICY),
     text("restartPolicy").pointer(),
     objects("restartPolicyRules", &CONTAINER_RESTART_RULE).since_1_36(),
-    objects("volumeMounts", &VOLUME_MOUNT),
-    objects("volumeDevices", &VOLUME_DEVICE),
+    objects("volumeMounts", &VOLUME_MOUNT).keyed(&[Key::of("mountPath")]),
+    objects("volumeDevices", &VOLUME_DEVICE).keyed(&[Key::of("devicePath")]),
     object("livenessProbe", &PROBE),
     object("readinessProbe", &PROBE),
     object("startupProbe", &PROBE),
@@ -87,13 +89,14 @@ pub(super) static CONTAINER_RESTART_RULE: Object =
     Object::of(&[text("action"), object("exitCodes", &CONTAINER_RESTART_RULE_ON_EXIT_CODES)]);
 
 /// `ContainerRestartRuleOnExitCodes`.
-pub(super) static CONTAINER_RESTART_RULE_ON_EXIT_CODES: Object = Object::of(&[text("operator"), int32s("values")]);
+pub(super) static CONTAINER_RESTART_RULE_ON_EXIT_CODES: Object =
+    Object::of(&[text("operator"), int32s("values").set()]);
 
 /// `ResourceRequirements`.
 pub(super) static RESOURCE_REQUIREMENTS: Object = Object::of(&[
     quantity_map("limits"),
     quantity_map("requests"),
-    objects("claims", &RESOURCE_CLAIM).dropped_at_1_33(),
+    objects("claims", &RESOURCE_CLAIM).keyed(BY_NAME).dropped_at_1_33(),
 ]);
 
 /// `ResourceClaim`.
@@ -141,19 +144,19 @@ pub(super) static ENV_VAR_SOURCE: Object = Object::of(&[
 
 /// `ObjectFieldSelector`.
 pub(super) static OBJECT_FIELD_SELECTOR: Object =
-    Object::of(&[text("apiVersion").or_text("v1"), text("fieldPath").always()]);
+    Object::of(&[text("apiVersion").or_text("v1"), text("fieldPath").always()]).whole();
 
 /// `ResourceFieldSelector`.
 pub(super) static RESOURCE_FIELD_SELECTOR: Object =
-    Object::of(&[text("containerName"), text("resource").always(), quantity("divisor").always()]);
+    Object::of(&[text("containerName"), text("resource").always(), quantity("divisor").always()]).whole();
 
 /// `ConfigMapKeySelector`.
 pub(super) static CONFIG_MAP_KEY_SELECTOR: Object =
-    Object::of(&[text("name"), text("key").always(), flag("optional").pointer()]);
+    Object::of(&[text("name"), text("key").always(), flag("optional").pointer()]).whole();
 
 /// `SecretKeySelector`.
 pub(super) static SECRET_KEY_SELECTOR: Object =
-    Object::of(&[text("name"), text("key").always(), flag("optional").pointer()]);
+    Object::of(&[text("name"), text("key").always(), flag("optional").pointer()]).whole();
 
 /// `FileKeySelector`.
 pub(super) static FILE_KEY_SELECTOR: Object = Object::of(&[
@@ -161,7 +164,8 @@ pub(super) static FILE_KEY_SELECTOR: Object = Object::of(&[
     text("path").always(),
     text("key").always(),
     flag("optional").pointer().or_false(),
-]);
+])
+.whole();
 
 fn after_container(container: &mut Map<String, Value>, _: Level) {
     default_pull_policy(container, "image", "imagePullPolicy");

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Level;
-use super::schema::{Field, Fill, Kind, Object, Presence};
-use super::workload::STATEFUL_SET_SPEC;
+use super::schema::{Field, Fill, Kind, Merge, Object, Presence};
+use super::{Level, OBJECT_META, STATEFUL_SET_SPEC};
 
 /// The types of one version, by name.
 fn types(level: Level) -> Value {
@@ -30,6 +29,7 @@ impl Comparison {
         let mut comparison =
             Self { level, types: types(level), seen: BTreeSet::new(), fields: 0, differences: Vec::new() };
         comparison.object("StatefulSetSpec", &STATEFUL_SET_SPEC);
+        comparison.object("ObjectMeta", &OBJECT_META);
         comparison
     }
 
@@ -96,7 +96,34 @@ fn difference(ours: &Field, theirs: &Value) -> Option<String> {
         Presence::OrNull => is_pointer || is_struct,
         Presence::NullAt133 => omits && is_struct,
     };
-    (!same_presence).then(|| format!("written otherwise there: {theirs}"))
+    if !same_presence {
+        return Some(format!("written otherwise there: {theirs}"));
+    }
+    (merge(ours) != their_merge(theirs)).then(|| format!("applied otherwise there: {theirs}"))
+}
+
+/// By which parts the table has a field applied: for a list with keys, these; and whether the inner object is one value.
+fn merge(ours: &Field) -> (String, bool) {
+    let whole = matches!(ours.kind, Kind::Object(of) | Kind::Objects(of) if of.whole);
+    match (ours.merge, ours.kind) {
+        (Merge::Keyed(keys), _) => (keys.iter().map(|key| key.name).collect::<Vec<_>>().join(","), whole),
+        (Merge::Set, _) => ("set".to_owned(), whole),
+        (Merge::Whole, Kind::TextMap | Kind::QuantityMap | Kind::Object(_)) => ("parts".to_owned(), true),
+        (Merge::Whole, _) => ("atomic".to_owned(), whole),
+        (Merge::Parts, _) => ("parts".to_owned(), whole),
+    }
+}
+
+fn their_merge(theirs: &Value) -> (String, bool) {
+    let keys: Vec<_> = theirs["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    // A list of which nothing is said is taken as one, as if it were said.
+    let list = match (theirs["list"].as_str(), theirs["shape"].as_str()) {
+        (Some("map"), _) => keys.join(","),
+        (Some(kind), _) => kind.to_owned(),
+        (None, Some("list")) => "atomic".to_owned(),
+        (None, _) => "parts".to_owned(),
+    };
+    (list, theirs["atomic"] == true)
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Describes metadata, selectors and references: what many API objects share.
 
-use super::schema::{Object, flag, int64, objects, raw, text, text_map, texts, time};
+use super::schema::{Key, Object, flag, int64, objects, raw, text, text_map, texts, time};
 
 /// `ObjectMeta`.
-pub(super) static OBJECT_META: Object = Object::of(&[
+pub(crate) static OBJECT_META: Object = Object::of(&[
     text("name"),
     text("generateName"),
     text("namespace"),
@@ -16,8 +16,8 @@ pub(super) static OBJECT_META: Object = Object::of(&[
     int64("deletionGracePeriodSeconds").pointer(),
     text_map("labels"),
     text_map("annotations"),
-    objects("ownerReferences", &OWNER_REFERENCE),
-    texts("finalizers"),
+    objects("ownerReferences", &OWNER_REFERENCE).keyed(&[Key::of("uid")]),
+    texts("finalizers").set(),
     objects("managedFields", &MANAGED_FIELDS_ENTRY),
 ]);
 
@@ -29,7 +29,8 @@ pub(super) static OWNER_REFERENCE: Object = Object::of(&[
     text("uid").always(),
     flag("controller").pointer(),
     flag("blockOwnerDeletion").pointer(),
-]);
+])
+.whole();
 
 /// `ManagedFieldsEntry`.
 pub(super) static MANAGED_FIELDS_ENTRY: Object = Object::of(&[
@@ -44,11 +45,11 @@ pub(super) static MANAGED_FIELDS_ENTRY: Object = Object::of(&[
 
 /// `LabelSelector`.
 pub(super) static LABEL_SELECTOR: Object =
-    Object::of(&[text_map("matchLabels"), objects("matchExpressions", &LABEL_SELECTOR_REQUIREMENT)]);
+    Object::of(&[text_map("matchLabels"), objects("matchExpressions", &LABEL_SELECTOR_REQUIREMENT)]).whole();
 
 /// `LabelSelectorRequirement`.
 pub(super) static LABEL_SELECTOR_REQUIREMENT: Object =
     Object::of(&[text("key").always(), text("operator").always(), texts("values")]);
 
 /// `LocalObjectReference`.
-pub(super) static LOCAL_OBJECT_REFERENCE: Object = Object::of(&[text("name")]);
+pub(super) static LOCAL_OBJECT_REFERENCE: Object = Object::of(&[text("name")]).whole();

@@ -31,6 +31,10 @@ mod time;
 mod volume;
 mod workload;
 
+pub(crate) use meta::OBJECT_META;
+pub(crate) use schema::{Kind, Merge, Object, Type};
+pub(crate) use workload::STATEFUL_SET_SPEC;
+
 /// The form of the API a control plane speaks: what it knows, which gates are open, and how it writes empty structs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -47,7 +51,7 @@ pub fn template(template: &Value, level: Level) -> Value {
 
 /// The whole `.spec` of a StatefulSet, claim templates included, as a server of that level returns it. Idempotent.
 pub fn stateful_set(spec: &Value, level: Level) -> Value {
-    read::object(&workload::STATEFUL_SET_SPEC, spec, level)
+    read::object(&STATEFUL_SET_SPEC, spec, level)
 }
 
 /// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.
@@ -56,7 +60,7 @@ pub fn stateful_set(spec: &Value, level: Level) -> Value {
 /// what [`stateful_set`] predicts for a new set, and so may the revision's name. What 1.33 makes of nulls and of empty
 /// lists and maps in `now` is told as 1.36 takes them, which is not always so.
 pub fn applied(live: &Value, before: &Value, now: &Value, level: Level) -> Value {
-    stateful_set(&applied::merged("spec", live, before, now), level)
+    stateful_set(&applied::merged(&STATEFUL_SET_SPEC, live, before, now), level)
 }
 
 #[cfg(test)]

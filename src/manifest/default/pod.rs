@@ -8,7 +8,9 @@ use super::Level;
 use super::container::{CONTAINER, EPHEMERAL_CONTAINER, RESOURCE_REQUIREMENTS};
 use super::meta::{LOCAL_OBJECT_REFERENCE, OBJECT_META};
 use super::scheduling::{AFFINITY, TOLERATION, TOPOLOGY_SPREAD_CONSTRAINT};
-use super::schema::{Object, flag, int32, int64, int64s, object, objects, quantity_map, text, text_map, texts};
+use super::schema::{
+    BY_NAME, Key, Object, flag, int32, int64, int64s, object, objects, quantity_map, text, text_map, texts,
+};
 use super::security::{APP_ARMOR_PROFILE, SE_LINUX_OPTIONS, SECCOMP_PROFILE, WINDOWS_SECURITY_CONTEXT_OPTIONS};
 use super::volume::VOLUME;
 
@@ -19,15 +21,15 @@ pub(super) static POD_TEMPLATE_SPEC: Object =
 
 /// `PodSpec`.
 pub(super) static POD_SPEC: Object = Object::of(&[
-    objects("volumes", &VOLUME),
-    objects("initContainers", &CONTAINER),
-    objects("containers", &CONTAINER).always(),
-    objects("ephemeralContainers", &EPHEMERAL_CONTAINER),
+    objects("volumes", &VOLUME).keyed(BY_NAME),
+    objects("initContainers", &CONTAINER).keyed(BY_NAME),
+    objects("containers", &CONTAINER).keyed(BY_NAME).always(),
+    objects("ephemeralContainers", &EPHEMERAL_CONTAINER).keyed(BY_NAME),
     text("restartPolicy").or_text("Always"),
     int64("terminationGracePeriodSeconds").pointer().or_int(30),
     int64("activeDeadlineSeconds").pointer(),
     text("dnsPolicy").or_text("ClusterFirst"),
-    text_map("nodeSelector"),
+    text_map("nodeSelector").whole(),
     text("serviceAccountName"),
     text("serviceAccount"),
     flag("automountServiceAccountToken").pointer(),
@@ -37,13 +39,13 @@ pub(super) static POD_SPEC: Object = Object::of(&[
     flag("hostIPC"),
     flag("shareProcessNamespace").pointer(),
     object("securityContext", &POD_SECURITY_CONTEXT).always(),
-    objects("imagePullSecrets", &LOCAL_OBJECT_REFERENCE),
+    objects("imagePullSecrets", &LOCAL_OBJECT_REFERENCE).keyed(BY_NAME),
     text("hostname"),
     text("subdomain"),
     object("affinity", &AFFINITY),
     text("schedulerName").or_text("default-scheduler"),
     objects("tolerations", &TOLERATION),
-    objects("hostAliases", &HOST_ALIAS),
+    objects("hostAliases", &HOST_ALIAS).keyed(&[Key::of("ip")]),
     text("priorityClassName"),
     int32("priority").pointer(),
     object("dnsConfig", &POD_DNS_CONFIG),
@@ -52,12 +54,13 @@ pub(super) static POD_SPEC: Object = Object::of(&[
     flag("enableServiceLinks").pointer(),
     text("preemptionPolicy").pointer(),
     quantity_map("overhead"),
-    objects("topologySpreadConstraints", &TOPOLOGY_SPREAD_CONSTRAINT),
+    objects("topologySpreadConstraints", &TOPOLOGY_SPREAD_CONSTRAINT)
+        .keyed(&[Key::of("topologyKey"), Key::of("whenUnsatisfiable")]),
     flag("setHostnameAsFQDN").pointer(),
     object("os", &POD_OS),
     flag("hostUsers").pointer(),
-    objects("schedulingGates", &POD_SCHEDULING_GATE),
-    objects("resourceClaims", &POD_RESOURCE_CLAIM).dropped_at_1_33(),
+    objects("schedulingGates", &POD_SCHEDULING_GATE).keyed(BY_NAME),
+    objects("resourceClaims", &POD_RESOURCE_CLAIM).keyed(BY_NAME).dropped_at_1_33(),
     object("resources", &RESOURCE_REQUIREMENTS).dropped_at_1_33(),
     text("hostnameOverride").pointer().since_1_36(),
     object("schedulingGroup", &POD_SCHEDULING_GROUP).since_1_36().dropped(),

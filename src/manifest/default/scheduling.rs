@@ -17,13 +17,15 @@ pub(super) static NODE_AFFINITY: Object = Object::of(&[
 ]);
 
 /// `NodeSelector`.
-pub(super) static NODE_SELECTOR: Object = Object::of(&[objects("nodeSelectorTerms", &NODE_SELECTOR_TERM).always()]);
+pub(super) static NODE_SELECTOR: Object =
+    Object::of(&[objects("nodeSelectorTerms", &NODE_SELECTOR_TERM).always()]).whole();
 
 /// `NodeSelectorTerm`.
 pub(super) static NODE_SELECTOR_TERM: Object = Object::of(&[
     objects("matchExpressions", &NODE_SELECTOR_REQUIREMENT),
     objects("matchFields", &NODE_SELECTOR_REQUIREMENT),
-]);
+])
+.whole();
 
 /// `NodeSelectorRequirement`.
 pub(super) static NODE_SELECTOR_REQUIREMENT: Object =

@@ -1,4 +1,5 @@
-//! How one API object is described: its known fields, when each is written, and what an absent one becomes.
+//! How one API object is described: its known fields, when each is written, what an absent one becomes, and by which
+//! parts an apply takes it.
 
 use serde_json::{Map, Value};
 
@@ -8,8 +9,10 @@ use super::Level;
 pub(super) type Rule = fn(&mut Map<String, Value>, Level);
 
 /// An API struct: its known fields, and the rules beyond them.
-pub(super) struct Object {
-    pub(super) fields: &'static [Field],
+pub(crate) struct Object {
+    pub(crate) fields: &'static [Field],
+    /// Whether an apply takes it as one value, whatever field holds it.
+    pub(crate) whole: bool,
     /// The rules that look at more than one field.
     pub(super) then: Option<Rule>,
 }
@@ -17,7 +20,18 @@ pub(super) struct Object {
 impl Object {
     /// An object without rules beyond those of its fields.
     pub(super) const fn of(fields: &'static [Field]) -> Self {
-        Self { fields, then: None }
+        Self { fields, whole: false, then: None }
+    }
+
+    /// An apply takes it as one value.
+    pub(super) const fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// The field of that name, as a server of that level declares it; without a level, as any does.
+    pub(crate) fn field(&self, name: &str, level: Option<Level>) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name && level.is_none_or(|level| field.since <= level))
     }
 
     /// Adds the rule to run after the fields.
@@ -29,20 +43,84 @@ impl Object {
 
 /// One field: its JSON name and how it is read and written.
 #[derive(Clone, Copy)]
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     pub(super) presence: Presence,
     pub(super) default: Fill,
     /// The first level that knows the field: before, an apply that has it is refused, and a create drops it.
-    pub(super) since: Level,
+    pub(crate) since: Level,
     /// The first level that keeps the field; none where it is behind a gate that is closed at every level.
     pub(super) kept_since: Option<Level>,
+    /// By which parts an apply takes what it holds.
+    pub(crate) merge: Merge,
+}
+
+/// By which parts an apply takes a value: what one manager holds, and what it may name only once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// As one value: most lists.
+    Whole,
+    /// Field by field, or entry by entry.
+    Parts,
+    /// Item by item: equal ones are one.
+    Set,
+    /// Item by item: those are one that have these fields in common.
+    Keyed(&'static [Key]),
+}
+
+/// A field by which items are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// What an absent one stands for, as text.
+    default: &'static str,
+}
+
+impl Key {
+    /// A key that has to be there: an absent one is empty.
+    pub(super) const fn of(name: &'static str) -> Self {
+        Self { name, default: "" }
+    }
+
+    /// Adds what an absent one stands for.
+    pub(super) const fn or(mut self, default: &'static str) -> Self {
+        self.default = default;
+        self
+    }
+
+    /// The key of an item, as text.
+    fn text(self, item: &Value) -> String {
+        match item.get(self.name) {
+            Some(Value::String(text)) => text.clone(),
+            // Neither absent nor the text `null`.
+            Some(Value::Null) => "(null)".to_owned(),
+            Some(other) => other.to_string(),
+            None => self.default.to_owned(),
+        }
+    }
+}
+
+/// Items that have a name.
+pub(super) const BY_NAME: &[Key] = &[Key::of("name")];
+
+/// The ports of a container.
+pub(super) const BY_PORT: &[Key] = &[Key::of("containerPort").or("0"), Key::of("protocol").or("TCP")];
+
+impl Merge {
+    /// What tells an item of a list from the others, as text; none where nothing does.
+    pub(crate) fn key(self, item: &Value) -> Option<String> {
+        match self {
+            Self::Whole | Self::Parts => None,
+            Self::Set => Some(item.to_string()),
+            Self::Keyed(keys) => Some(keys.iter().map(|key| key.text(item)).collect::<Vec<_>>().join("/")),
+        }
+    }
 }
 
 /// What a field holds.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Flag,
     Int32,
@@ -62,6 +140,56 @@ pub(super) enum Kind {
     QuantityMap,
     Object(&'static Object),
     Objects(&'static Object),
+}
+
+/// What a value is: that of a field, of an item of a list or of an entry of a map.
+#[derive(Clone, Copy)]
+pub(crate) struct Type {
+    pub(crate) kind: Kind,
+    /// By which parts an apply takes it.
+    pub(crate) merge: Merge,
+}
+
+impl Type {
+    /// A value that stands by itself.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        let merge = match kind {
+            Kind::Object(of) if of.whole => Merge::Whole,
+            _ => kind.merge(),
+        };
+        Self { kind, merge }
+    }
+
+    /// What the items of a list are, or the entries of a map; none where there are none.
+    pub(crate) const fn inner(self) -> Option<Self> {
+        let kind = match self.kind {
+            Kind::Texts | Kind::TextMap => Kind::Text,
+            Kind::Int32s => Kind::Int32,
+            Kind::Int64s => Kind::Int64,
+            Kind::QuantityMap => Kind::Quantity,
+            Kind::Objects(of) => Kind::Object(of),
+            Kind::Text
+            | Kind::Flag
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::Quantity
+            | Kind::IntOrText
+            | Kind::Time
+            | Kind::Raw
+            | Kind::Object(_) => return None,
+        };
+        Some(Self::of(kind))
+    }
+}
+
+impl Kind {
+    /// How an apply takes it where nothing else is said.
+    const fn merge(self) -> Merge {
+        match self {
+            Self::Texts | Self::Int32s | Self::Int64s | Self::Objects(_) => Merge::Whole,
+            _ => Merge::Parts,
+        }
+    }
 }
 
 /// When a field is written, as its Go type and `omitempty` decide it.
@@ -95,7 +223,34 @@ impl Field {
     }
 
     const fn new(name: &'static str, kind: Kind, presence: Presence) -> Self {
-        Self { name, kind, presence, default: Fill::Nothing, since: Level::V1_33, kept_since: Some(Level::V1_33) }
+        let (since, kept_since) = (Level::V1_33, Some(Level::V1_33));
+        Self { name, kind, presence, default: Fill::Nothing, since, kept_since, merge: kind.merge() }
+    }
+
+    /// What it holds.
+    pub(crate) const fn holds(&self) -> Type {
+        match (self.kind, self.merge) {
+            (kind, Merge::Parts) => Type::of(kind),
+            (kind, merge) => Type { kind, merge },
+        }
+    }
+
+    /// An apply takes what it holds as one value.
+    pub(super) const fn whole(mut self) -> Self {
+        self.merge = Merge::Whole;
+        self
+    }
+
+    /// A list in which equal items are one.
+    pub(super) const fn set(mut self) -> Self {
+        self.merge = Merge::Set;
+        self
+    }
+
+    /// A list whose items are told apart by these fields.
+    pub(super) const fn keyed(mut self, keys: &'static [Key]) -> Self {
+        self.merge = Merge::Keyed(keys);
+        self
     }
 
     pub(super) const fn pointer(mut self) -> Self {

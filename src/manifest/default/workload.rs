@@ -10,7 +10,7 @@ use super::read;
 use super::schema::{Object, int_or_text, int32, object, objects, text};
 
 /// `StatefulSetSpec`.
-pub(super) static STATEFUL_SET_SPEC: Object = Object::of(&[
+pub(crate) static STATEFUL_SET_SPEC: Object = Object::of(&[
     int32("replicas").pointer().or_int(1),
     object("selector", &LABEL_SELECTOR).or_null(),
     object("template", &POD_TEMPLATE_SPEC).always(),

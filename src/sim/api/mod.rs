@@ -16,13 +16,15 @@ mod events;
 mod options;
 mod page;
 mod read;
+#[cfg(test)]
+mod reading_tests;
 mod route;
 mod select;
 mod table;
 mod view;
 pub(super) mod watch;
 
-use create::create;
+pub(crate) use create::create;
 use route::{Route, Sub, route};
 use view::View;
 

@@ -12,6 +12,7 @@
 #![allow(dead_code, reason = "a helper: not every test uses all of it")]
 
 mod audit;
+mod embedded;
 mod plane;
 mod selftest;
 mod wait;

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fmt::Write as _,
     fs,
     io::{self, Write as _},
     os::unix::process::CommandExt,
@@ -19,6 +18,7 @@ use serde_json::Value;
 
 use super::{
     audit::{AuditEntry, AuditLog},
+    embedded,
     wait::{eventually, try_eventually},
 };
 
@@ -29,15 +29,34 @@ pub(crate) enum Version {
     V1_36,
     /// Writes `creationTimestamp: null` into templates and so gives other revision names.
     V1_33,
+    /// No real one: the embedded cluster, which has to pass the same scripts.
+    Embedded1_36,
+    /// The same as it behaves like 1.33.
+    Embedded1_33,
 }
 
 impl Version {
-    /// `1.36`.
+    /// The Kubernetes version, `1.36`.
     pub(crate) fn minor(self) -> &'static str {
+        match self {
+            Self::V1_36 | Self::Embedded1_36 => "1.36",
+            Self::V1_33 | Self::Embedded1_33 => "1.33",
+        }
+    }
+
+    /// As `PHASELINE_E2E_VERSIONS` names it.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::V1_36 => "1.36",
             Self::V1_33 => "1.33",
+            Self::Embedded1_36 => "embedded-1.36",
+            Self::Embedded1_33 => "embedded-1.33",
         }
+    }
+
+    /// Whether it is the embedded cluster.
+    pub(crate) fn is_embedded(self) -> bool {
+        matches!(self, Self::Embedded1_36 | Self::Embedded1_33)
     }
 }
 
@@ -53,15 +72,15 @@ pub(crate) struct Options {
 /// A running etcd, API server, controller manager, scheduler and kwok.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
-    dir: PathBuf,
-    version: Version,
-    audit: AuditLog,
+    pub(super) dir: PathBuf,
+    pub(super) version: Version,
+    pub(super) audit: AuditLog,
     /// Ends the plane when its standard input closes, that is, however this process ends.
-    watchdog: Child,
-    /// The API server, when it was started again by us: to be waited for.
-    apiserver: Mutex<Option<Child>>,
-    kubectl: PathBuf,
-    count: AtomicUsize,
+    pub(super) watchdog: Child,
+    /// The API server, when it was started again by us, or the embedded cluster: to be waited for.
+    pub(super) apiserver: Mutex<Option<Child>>,
+    pub(super) kubectl: PathBuf,
+    pub(super) count: AtomicUsize,
 }
 
 impl ControlPlane {
@@ -70,18 +89,13 @@ impl ControlPlane {
     /// `None`, and a line that says so, when end-to-end tests were not asked for.
     #[track_caller]
     pub(crate) fn shared(version: Version) -> Option<&'static Self> {
-        static V1_36: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
-        static V1_33: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
+        static PLANES: [OnceLock<Result<ControlPlane, String>>; 4] = [const { OnceLock::new() }; 4];
         if !asked_for(version) {
             return None;
         }
-        let cell = match version {
-            Version::V1_36 => &V1_36,
-            Version::V1_33 => &V1_33,
-        };
-        match cell.get_or_init(|| Self::up(version, &Options::default())) {
+        match PLANES[version as usize].get_or_init(|| Self::up(version, &Options::default())) {
             Ok(plane) => Some(plane),
-            Err(why) => panic!("no control plane {}: {why}", version.minor()),
+            Err(why) => panic!("no control plane {}: {why}", version.name()),
         }
     }
 
@@ -94,13 +108,17 @@ impl ControlPlane {
     /// Like [`ControlPlane::start`], with other options.
     #[track_caller]
     pub(crate) fn start_with(version: Version, options: &Options) -> Option<Self> {
-        asked_for(version).then(|| match Self::up(version, options) {
+        // It has neither volumes to run out of nor parts that can be ended one by one.
+        (!version.is_embedded() && asked_for(version)).then(|| match Self::up(version, options) {
             Ok(plane) => plane,
-            Err(why) => panic!("no control plane {}: {why}", version.minor()),
+            Err(why) => panic!("no control plane {}: {why}", version.name()),
         })
     }
 
     fn up(version: Version, options: &Options) -> Result<Self, String> {
+        if version.is_embedded() {
+            return embedded::up(version, options);
+        }
         const PORT_TAKEN: i32 = 75;
         let mut last = String::new();
         for _ in 0..3 {
@@ -205,11 +223,23 @@ impl ControlPlane {
     pub(crate) fn namespace(&self, prefix: &str) -> String {
         let name = format!("{prefix}-{}", self.count.fetch_add(1, Ordering::Relaxed));
         self.kubectl_ok(&["create", "namespace", &name]);
+        if self.version.is_embedded() {
+            // Pods need no service account there.
+            return name;
+        }
         eventually(Duration::from_secs(30), || {
             let output = self.kubectl(&["-n", &name, "get", "serviceaccount", "default"]);
             output.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
         });
         name
+    }
+
+    /// Gives the rights in these manifests, as admin; the embedded cluster asks nobody for a right.
+    #[track_caller]
+    pub(crate) fn grant(&self, namespace: &str, manifests: &str) {
+        if !self.version.is_embedded() {
+            self.apply(namespace, manifests);
+        }
     }
 
     /// The pods of a namespace, by name.
@@ -222,25 +252,26 @@ impl ControlPlane {
     /// Creates a service account without rights, if it is not there, and a kubeconfig with a token of it.
     #[track_caller]
     pub(crate) fn service_account_kubeconfig(&self, namespace: &str, name: &str) -> PathBuf {
+        let label = format!("{namespace}-{name}");
+        if self.version.is_embedded() {
+            let token = format!("phaseline-user:system:serviceaccount:{namespace}:{name}");
+            return self.kubeconfig_with_token(&label, &token);
+        }
         if !self.kubectl(&["-n", namespace, "get", "serviceaccount", name]).status.success() {
             self.kubectl_ok(&["-n", namespace, "create", "serviceaccount", name]);
         }
         let token = self.kubectl_ok(&["-n", namespace, "create", "token", name, "--duration", "24h"]);
-        self.kubeconfig_with_token(&format!("{namespace}-{name}"), token.trim())
+        self.kubeconfig_with_token(&label, token.trim())
     }
 
     /// A kubeconfig for this plane with any bearer token; `label` names the file.
     #[track_caller]
     pub(crate) fn kubeconfig_with_token(&self, label: &str, token: &str) -> PathBuf {
         let admin = fs::read_to_string(self.kubeconfig()).expect("the admin kubeconfig");
-        let mut config = String::new();
-        for line in admin.lines() {
-            let user = line.starts_with("- {name: admin, user: ");
-            let line = if user { format!("- {{name: admin, user: {{token: {token}}}}}") } else { line.to_owned() };
-            writeln!(config, "{line}").expect("a string takes all");
-        }
+        let mut config: Value = serde_yaml::from_str(&admin).expect("a kubeconfig is YAML");
+        config["users"][0]["user"] = serde_json::json!({ "token": token });
         let path = self.dir.join(format!("{label}.kubeconfig"));
-        fs::write(&path, config).expect("a kubeconfig is written");
+        fs::write(&path, config.to_string()).expect("a kubeconfig is written");
         path
     }
 
@@ -364,14 +395,14 @@ fn text(output: &Output, args: &[&str]) -> String {
 /// `PHASELINE_E2E_VERSIONS` (`1.36 1.33`) leaves out the others, when set.
 fn asked_for(version: Version) -> bool {
     let versions = std::env::var("PHASELINE_E2E_VERSIONS").unwrap_or_default();
-    let wanted = versions.trim().is_empty() || versions.split_whitespace().any(|it| it == version.minor());
+    let wanted = versions.trim().is_empty() || versions.split_whitespace().any(|it| it == version.name());
     let asked = wanted && std::env::var_os("PHASELINE_E2E").as_deref() == Some(OsStr::new("1"));
-    static TOLD: [Once; 2] = [const { Once::new() }; 2];
+    static TOLD: [Once; 4] = [const { Once::new() }; 4];
     if !asked {
         // Past the test harness, which hides what passing tests print.
         TOLD[version as usize].call_once(|| {
             let _ =
-                writeln!(io::stderr(), "left out: no control plane {} (run tests/controlplane/run)", version.minor());
+                writeln!(io::stderr(), "left out: no control plane {} (run tests/controlplane/run)", version.name());
         });
     }
     asked
@@ -384,7 +415,7 @@ fn script(name: &str) -> PathBuf {
 /// A process that outlives this one by the time it takes to end everything in `dir` and to remove it.
 ///
 /// It has a process group of its own, so that an interrupt from the terminal does not end it first.
-fn watchdog(dir: &Path) -> io::Result<Child> {
+pub(super) fn watchdog(dir: &Path) -> io::Result<Child> {
     let keep = std::env::var_os("PHASELINE_E2E_KEEP").is_some();
     let mut command = Command::new("bash");
     command.args(["-c", r#"while read -r _; do :; done; trap '' HUP TERM INT; "$0" "$@""#]).arg(script("down"));
@@ -395,7 +426,7 @@ fn watchdog(dir: &Path) -> io::Result<Child> {
     command.current_dir("/").spawn()
 }
 
-fn end(mut watchdog: Child) {
+pub(super) fn end(mut watchdog: Child) {
     watchdog.stdin.take();
     let _ = watchdog.wait();
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long a cluster on a busy machine may take to get somewhere.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Makes `e2e_1_36::NAME` and `e2e_1_33::NAME` of functions that take a version.
+/// Makes `e2e_1_36::NAME` and `e2e_1_33::NAME` of functions that take a version, and the same for the embedded cluster.
 macro_rules! on_both_versions {
     ($($name:ident),* $(,)?) => {
         mod e2e_1_36 {
@@ -18,6 +18,12 @@ macro_rules! on_both_versions {
         }
         mod e2e_1_33 {
             $(#[test] fn $name() { super::$name(crate::controlplane::Version::V1_33); })*
+        }
+        mod embedded_1_36 {
+            $(#[test] fn $name() { super::$name(crate::controlplane::Version::Embedded1_36); })*
+        }
+        mod embedded_1_33 {
+            $(#[test] fn $name() { super::$name(crate::controlplane::Version::Embedded1_33); })*
         }
     };
 }

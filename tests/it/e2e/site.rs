@@ -66,7 +66,7 @@ impl<'a> Site<'a> {
         let rights = install.output().expect("phaseline starts");
         assert!(rights.status.success(), "{}", String::from_utf8_lossy(&rights.stderr));
         let rights = String::from_utf8(rights.stdout).expect("manifests in UTF-8");
-        plane.apply(&ns, &rights);
+        plane.grant(&ns, &rights);
         let documents = serde_yaml::Deserializer::from_str(&rights).map(|it| Value::deserialize(it).expect("YAML"));
         let account = documents.into_iter().find(|it| it["kind"] == "ServiceAccount").expect("a ServiceAccount");
         let name = account["metadata"]["name"].as_str().expect("a name").to_owned();

@@ -4,3 +4,4 @@ mod cases;
 mod compare;
 mod differential;
 mod generator;
+mod pieces;

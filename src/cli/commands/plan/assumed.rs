@@ -1,15 +1,14 @@
 //! The cluster as it would be if a commit were in force: Healthy, at rest, every pod Ready.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::predict;
+use crate::cli::repository::absent;
 use crate::daemon::Wish;
 use crate::manifest::default::Level;
 use crate::model::{
-    Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, PARKED, Pod, PodPhase, Progress, Record, RecordState, Seen,
+    Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, PARKED, Pod, PodPhase, Record, RecordState, Seen,
     TemplateHash, Version, WorkloadId,
 };
 use crate::revision::history::Numbered;
@@ -28,14 +27,7 @@ pub(super) fn observed(
     level: Level,
     now: Timestamp,
 ) -> Observed {
-    let mut observed = Observed {
-        workload: workload.clone(),
-        set: None,
-        pods: BTreeMap::new(),
-        stale_seconds: None,
-        refused: None,
-        progress: Progress::default(),
-    };
+    let mut observed = absent(workload);
     let Some(desired) = &wish.desired else { return observed };
     let name = predict::revision(&workload.name, &predict::created(&desired.tip, level));
     let replicas = desired.tip.replicas.unwrap_or(replicas);

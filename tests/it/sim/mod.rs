@@ -1,0 +1,3 @@
+//! The embedded cluster, asked as a client asks it.
+
+mod serve;
