@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use phaseline::clock::Clock;
 use phaseline::cluster::Cluster;
 use phaseline::daemon::{Ended, RunOptions, Scope, Source, run};
 use phaseline::git::{Credentials, SourceConfig, Waker, Wakes};
@@ -71,7 +70,7 @@ impl Bench {
         let wakes = Wakes::new(None, Duration::from_secs(24 * 60 * 60));
         let waker = wakes.waker();
         let (stop, stopped) = oneshot::channel::<()>();
-        let options = RunOptions { once: false, observe: false, namespaces: vec![DAEMON.into()], clock: Clock::Real };
+        let options = RunOptions { namespaces: vec![DAEMON.into()], ..RunOptions::default() };
         let daemon = tokio::spawn(run(cluster.clone(), source, Some(wakes), options, async {
             // An end of the sender is a stop too.
             let _stop = stopped.await;

@@ -10,6 +10,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
+use super::news::{Listener, News, What};
 use super::publish::{self, audit};
 use super::source::{Source, View};
 use super::sources::{Asked, SourceEvent, serve};
@@ -34,7 +35,7 @@ const FULL_QUEUE: Duration = Duration::from_millis(20);
 const EVENT_BUFFER: usize = 1024;
 
 /// How the daemon is to run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// One pass: everything that is due is done, nothing is waited for.
     pub once: bool,
@@ -44,6 +45,16 @@ pub struct RunOptions {
     pub namespaces: Vec<String>,
     /// What time it is to the daemon.
     pub clock: Clock,
+    /// Who is told what happens, beside the log.
+    pub listener: Option<Listener>,
+}
+
+impl RunOptions {
+    fn tell(&self, workload: &WorkloadId, what: What) {
+        if let Some(listener) = &self.listener {
+            listener.tell(News { at: self.clock.now(), workload: workload.clone(), what });
+        }
+    }
 }
 
 /// How it ended: every workload's phase at the last look.
@@ -366,6 +377,9 @@ impl Controller {
             let wait = Duration::try_from(when.duration_since(self.options.clock.now())).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
         });
+        if let (true, Some(said)) = (is_news, &worker.said) {
+            self.options.tell(&workload, What::Is(said.clone()));
+        }
         if decision.actions.is_empty() || self.options.observe {
             if is_news {
                 for action in &decision.actions {
@@ -388,11 +402,13 @@ impl Controller {
         }
         worker.busy = true;
         let (cluster, name, actions) = (self.cluster.clone(), workload.clone(), decision.actions);
+        let options = self.options.clone();
         let handle = self.tasks.spawn(async move {
             let mut results = Vec::with_capacity(actions.len());
             for action in actions {
                 let outcome = execute(&cluster, &name, &action).await;
-                audit(&name, &action, &outcome);
+                let (action_words, failed) = audit(&name, &action, &outcome);
+                options.tell(&name, What::Wrote { action: action_words, failed });
                 let goes_on = matches!(outcome, Outcome::Done(_));
                 results.push((action, outcome));
                 if !goes_on {

@@ -5,10 +5,13 @@
 //! back as an event like any other.
 
 mod controller;
+mod news;
 mod publish;
 mod source;
 mod sources;
 mod worker;
 
 pub use controller::{Ended, RunOptions, run};
-pub use source::{Contents, HistoryEntry, Parsed, Scope, Source, View, Wish};
+pub use news::{Listener, News, What};
+pub use publish::Said;
+pub use source::{Contents, HistoryEntry, Parsed, Scope, Source, Tip, View, Wish};

@@ -8,13 +8,19 @@ use crate::rollout::explain;
 
 /// What was said of a workload, but for times: said again only when it changes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
-    phase: Phase,
-    reason: Reason,
-    stage: Option<StageView>,
-    waiting: String,
-    culprit: String,
-    message: String,
+pub struct Said {
+    /// Its phase.
+    pub phase: Phase,
+    /// Why.
+    pub reason: Reason,
+    /// The stage, while a rollout runs.
+    pub stage: Option<StageView>,
+    /// What is waited for, in words; empty where nothing is.
+    pub waiting: String,
+    /// The pod to blame and its trouble; empty where there is none.
+    pub culprit: String,
+    /// What the reason leaves out; may be empty.
+    pub message: String,
 }
 
 /// Says how a workload is, if that is news; and whether it was.
@@ -73,8 +79,8 @@ fn stage_words(stage: &StageView) -> String {
     )
 }
 
-/// Writes the audit line of one action: who, what, why, and what came of it.
-pub(super) fn audit(workload: &WorkloadId, action: &Action, outcome: &Outcome) {
+/// Writes the audit line of one action: who, what, why, and what came of it. The same in short: what, and why not.
+pub(super) fn audit(workload: &WorkloadId, action: &Action, outcome: &Outcome) -> (String, Option<String>) {
     let what = describe(action);
     let (rollout, commit) = match action {
         Action::Apply { record, .. } | Action::Patch { record, .. } | Action::Adopt { record, .. } => {
@@ -85,19 +91,29 @@ pub(super) fn audit(workload: &WorkloadId, action: &Action, outcome: &Outcome) {
         | Action::Release { .. }
         | Action::DropRequest { .. } => ("", ""),
     };
-    match outcome {
-        Outcome::Done(_) => info!(%workload, rollout, commit, "wrote: {what}"),
-        Outcome::Moved(why) => info!(%workload, rollout, commit, why, "came too late, looking again: {what}"),
+    let failed = match outcome {
+        Outcome::Done(_) => {
+            info!(%workload, rollout, commit, "wrote: {what}");
+            None
+        }
+        Outcome::Moved(why) => {
+            info!(%workload, rollout, commit, why, "came too late, looking again: {what}");
+            Some(format!("came too late: {why}"))
+        }
         Outcome::Conflict { managers, fields } => {
             warn!(%workload, rollout, commit, ?managers, ?fields, "not written, somebody else owns it: {what}");
+            Some(format!("{} owned by {}", fields.join(", "), managers.join(", ")))
         }
         Outcome::Refused { reason, message } => {
             error!(%workload, rollout, commit, %reason, "refused by the server: {what}: {message}");
+            Some(format!("refused: {message}"))
         }
         Outcome::Failed { message, .. } => {
-            warn!(%workload, rollout, commit, "failed, tried again later: {what}: {message}")
+            warn!(%workload, rollout, commit, "failed, tried again later: {what}: {message}");
+            Some(message.clone())
         }
-    }
+    };
+    (what, failed)
 }
 
 /// One action in words.

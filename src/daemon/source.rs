@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use tracing::warn;
@@ -108,6 +108,28 @@ pub struct Source {
     index: Index,
     histories: Option<Histories>,
     view: Option<Arc<View>>,
+    /// The commit that is taken for the tip; none: whatever was fetched last.
+    tip: Option<Tip>,
+}
+
+/// The commit that a source takes for its tip, whatever its branch names; moved by whoever holds a handle.
+#[derive(Debug, Clone)]
+pub struct Tip(Arc<Mutex<CommitId>>);
+
+impl Tip {
+    /// One that names this commit.
+    pub fn new(commit: CommitId) -> Self {
+        Self(Arc::new(Mutex::new(commit)))
+    }
+
+    /// Moves it; whoever follows has to be woken.
+    pub fn set(&self, commit: CommitId) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = commit;
+    }
+
+    fn get(&self) -> CommitId {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// One file, parsed.
@@ -134,7 +156,7 @@ impl Source {
         let namespace = scope.default_namespace.clone();
         let reader = Reader { version: version.into(), namespace, read: Reading::of };
         let index = Index::open(&mirror, reader);
-        Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None }
+        Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None, tip: None }
     }
 
     /// Opens a repository on disk to read it where it lies; `path` is the folder in it that holds the manifests.
@@ -143,6 +165,12 @@ impl Source {
     /// See [`Mirror::in_place`].
     pub fn in_place(place: Place<'_>, path: &str, scope: Scope) -> Result<Self, GitError> {
         Ok(Self::on(Mirror::in_place(place, path)?, scope))
+    }
+
+    /// The same with a tip of its own: nothing is fetched any more.
+    pub fn at(mut self, tip: Tip) -> Self {
+        (self.tip, self.view, self.histories) = (Some(tip), None, None);
+        self
     }
 
     /// The repository itself, for what is asked of commits rather than of manifests.
@@ -194,6 +222,9 @@ impl Source {
     /// # Errors
     /// See [`Mirror::fetch`].
     pub fn refresh(&mut self) -> Result<(), GitError> {
+        if self.tip.is_some() {
+            return Ok(());
+        }
         let fetched = self.mirror.fetch()?;
         if fetched.renewed {
             (self.histories, self.view) = (None, None);
@@ -206,7 +237,10 @@ impl Source {
     /// # Errors
     /// [`GitError::NoTip`] before the first fetch; whatever reading the mirror reports.
     pub fn view(&mut self) -> Result<Arc<View>, GitError> {
-        let tip = self.mirror.last_good().ok_or(GitError::NoTip)?;
+        let tip = match &self.tip {
+            Some(tip) => tip.get(),
+            None => self.mirror.last_good().ok_or(GitError::NoTip)?,
+        };
         if let Some(view) = self.view.as_ref().filter(|view| view.commit.id == tip) {
             return Ok(view.clone());
         }

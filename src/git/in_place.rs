@@ -66,6 +66,30 @@ impl Mirror {
         Ok(mirror)
     }
 
+    /// A folder that belongs to no repository, as if it were all of one: its files are read by [`Mirror::work_tree_commit`].
+    ///
+    /// `scratch` is an empty folder, for the repository that it takes; nothing is written to `folder`.
+    ///
+    /// # Errors
+    /// [`GitError::Mirror`] where the one cannot be made.
+    pub fn of_folder(folder: &Path, scratch: &Path) -> Result<Self, GitError> {
+        super::mirror::verify_ourselves();
+        let failed = |error: git2::Error| GitError::Mirror { path: scratch.to_owned(), cause: Cause::from(&error) };
+        let repo = super::mirror::create(scratch)?;
+        repo.set_workdir(folder, false).map_err(failed)?;
+        Ok(Self {
+            source: Source::in_place(folder, "")?,
+            credentials: Credentials::default(),
+            dir: scratch.to_owned(),
+            repo,
+            limits: Limits::default(),
+            suspect: Arc::default(),
+            renewed: None,
+            in_place: true,
+            trees: RefCell::default(),
+        })
+    }
+
     /// The work tree of a repository that is read in place; none where it is bare, or a copy.
     pub fn work_tree(&self) -> Option<&Path> {
         self.repo.workdir().filter(|_| self.in_place)

@@ -19,6 +19,8 @@ use super::error::{Cause, GitError};
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Shortest interval between polls.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than anybody waits.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// How far an interval is stretched or shortened at random, in parts of one: many daemons shall not ask at once.
 const JITTER: f64 = 0.1;
 
@@ -78,6 +80,18 @@ impl Wakes {
             local,
             watch,
             hangup: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+        }
+    }
+
+    /// Follows nothing: it is woken by [`Self::waker`] only.
+    pub fn by_hand() -> Self {
+        Self {
+            notify: Arc::new(Notify::new()),
+            interval: NEVER,
+            next_poll: Instant::now() + NEVER,
+            local: None,
+            watch: None,
+            hangup: None,
         }
     }
 

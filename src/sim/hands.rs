@@ -2,19 +2,22 @@
 
 use serde_json::{Value, json};
 
+use super::api::delete::{Deletion, delete};
+use super::api::route::Sub;
+use super::api::update::update;
 use super::api::{self, Terms};
 use super::resource::Resource;
 use super::store::Key;
 use super::world::World;
 
-/// Writes an object's status.
-pub(crate) fn write_status(world: &mut World, key: &Key, object: Value, _manager: &str) {
-    world.store.put(key.clone(), object);
+/// Writes an object's status. Where it is refused nothing has happened: whoever writes looks again as things change.
+pub(crate) fn write_status(world: &mut World, key: &Key, object: Value, manager: &str) {
+    let _ = update(world, key, Sub::Status, object, &Terms::of(manager));
 }
 
-/// Ends a pod that has been deleted.
+/// Ends a pod that has been deleted. It may be gone already, and it stays for as long as a finalizer holds it.
 pub(crate) fn end(world: &mut World, key: &Key) {
-    world.store.remove(key);
+    let _ = delete(world, key, &Deletion { grace: Some(0), ..Deletion::default() });
 }
 
 /// An event as the scheduler writes it.

@@ -36,7 +36,7 @@ pub(crate) enum Task {
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     /// How fast pods are.
-    pace: Pace,
+    pub(crate) pace: Pace,
     script: Script,
     /// When the script began.
     began: Timestamp,

@@ -1,5 +1,6 @@
 //! What a client asks and what it is answered, without a wire.
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::api::watch::Watch;
@@ -39,6 +40,19 @@ pub enum Answer {
     Whole(Response),
     /// One that goes on: [`super::World::poll`] hands out its lines.
     Watch(Box<Watch>),
+    /// One that takes so long.
+    Late(SignedDuration, Box<Self>),
+    /// None: it is lost.
+    Lost(Loss),
+}
+
+/// Why there is no answer. Only faults bring that about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The connection breaks.
+    Reset,
+    /// Nothing comes: who asked is to be killed.
+    Crash,
 }
 
 /// An answer that is there at once.

@@ -30,6 +30,38 @@ pub struct Cause {
     pub field: String,
 }
 
+impl Cause {
+    /// A value that may not be; it is shown as JSON.
+    pub fn invalid(field: &str, value: &Value, why: &str) -> Self {
+        let message = format!("Invalid value: {value}: {why}");
+        Self { reason: "FieldValueInvalid", message, field: field.to_owned() }
+    }
+
+    /// A value that is missing; the reason may be empty.
+    pub fn required(field: &str, why: &str) -> Self {
+        let message = if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
+        Self { reason: "FieldValueRequired", message, field: field.to_owned() }
+    }
+
+    /// A field that may not be given, or not be changed.
+    pub fn forbidden(field: &str, why: &str) -> Self {
+        Self { reason: "FieldValueForbidden", message: format!("Forbidden: {why}"), field: field.to_owned() }
+    }
+
+    /// A value that is none of those there are; these are shown sorted.
+    pub fn unsupported(field: &str, value: &Value, supported: &[&str]) -> Self {
+        let mut sorted: Vec<String> = supported.iter().map(|it| format!("{it:?}")).collect();
+        sorted.sort();
+        let message = format!("Unsupported value: {value}: supported values: {}", sorted.join(", "));
+        Self { reason: "FieldValueNotSupported", message, field: field.to_owned() }
+    }
+
+    /// As it stands in `details.causes`.
+    pub fn to_json(&self) -> Value {
+        json!({"reason": self.reason, "message": self.message, "field": self.field})
+    }
+}
+
 impl Status {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
@@ -66,6 +98,21 @@ impl Status {
         Self::new(409, "Conflict", message).about(resource, name)
     }
 
+    /// 409, as the server words it where it names the kind and not the resource.
+    pub fn conflict_of_kind(resource: Resource, name: &str, why: &str) -> Self {
+        let kind = qualified_kind(resource);
+        let mut status = Self::conflict(resource, name, why);
+        status.message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
+        status.details["kind"] = resource.kind().into();
+        status
+    }
+
+    /// 403.
+    pub fn forbidden(resource: Resource, name: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", resource.qualified());
+        Self::new(403, "Forbidden", message).about(resource, name)
+    }
+
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
@@ -73,35 +120,36 @@ impl Status {
 
     /// 422; the message is made of the causes, as the server makes it.
     pub fn invalid(resource: Resource, name: &str, causes: &[Cause]) -> Self {
-        let told: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
-        let told = match told.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
-        let kind = match resource.group() {
-            "" => resource.kind().to_owned(),
-            group => format!("{}.{group}", resource.kind()),
-        };
-        let mut status =
-            Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {told}")).about(resource, name);
-        status.details["kind"] = resource.kind().into();
-        let causes = causes.iter().map(|it| json!({"reason": it.reason, "message": it.message, "field": it.field}));
-        status.details["causes"] = causes.collect();
-        status
+        Self::invalid_kind(resource.group(), resource.kind(), name, causes)
     }
 
-    /// 422, options that do not go together.
-    pub fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
-        let told: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
+    /// 422 of a kind of which there are no objects: options, a scale.
+    pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+        let mut told: Vec<String> = Vec::new();
+        for cause in causes {
+            let words = format!("{}: {}", cause.field, cause.message);
+            // What is found twice is told once, but is two causes.
+            if !told.contains(&words) {
+                told.push(words);
+            }
+        }
         let told = match told.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let mut status = Self::new(422, "Invalid", format!("{kind}.meta.k8s.io \"\" is invalid: {told}"));
-        let causes: Value =
-            causes.iter().map(|it| json!({"reason": it.reason, "message": it.message, "field": it.field})).collect();
-        status.details = json!({"group": "meta.k8s.io", "kind": kind, "causes": causes});
-        status
+        let mut details = Map::new();
+        if !name.is_empty() {
+            details.insert("name".into(), name.into());
+        }
+        let mut qualified = kind.to_owned();
+        if !group.is_empty() {
+            details.insert("group".into(), group.into());
+            qualified = format!("{kind}.{group}");
+        }
+        details.insert("kind".into(), kind.into());
+        details.insert("causes".into(), causes.iter().map(Cause::to_json).collect());
+        let message = format!("{qualified} \"{name}\" is invalid: {told}");
+        Self { details: Value::Object(details), ..Self::new(422, "Invalid", message) }
     }
 
     /// 410, a resource version whose changes are forgotten.
@@ -171,5 +219,13 @@ impl Status {
             status["metadata"]["continue"] = self.page.as_str().into();
         }
         status
+    }
+}
+
+/// `Pod`, `StatefulSet.apps`.
+fn qualified_kind(resource: Resource) -> String {
+    match resource.group() {
+        "" => resource.kind().to_owned(),
+        group => format!("{}.{group}", resource.kind()),
     }
 }

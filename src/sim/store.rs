@@ -152,6 +152,23 @@ impl Store {
         Some(self.changes.range(first..))
     }
 
+    /// The store as it was at an earlier version; none where that is forgotten.
+    pub(crate) fn at(&self, version: u64) -> Option<Self> {
+        if version < self.compacted {
+            return None;
+        }
+        let mut past = self.clone();
+        past.version = version.min(self.version);
+        while past.changes.back().is_some_and(|change| change.version > version) {
+            let Some(change) = past.changes.pop_back() else { break };
+            match change.before {
+                Some(before) => past.objects.insert(change.key, before),
+                None => past.objects.remove(&change.key),
+            };
+        }
+        Some(past)
+    }
+
     /// Forgets the changes up to a version.
     pub fn compact(&mut self, version: u64) {
         let version = version.min(self.version);
@@ -217,6 +234,21 @@ mod tests {
         }
         store.compact(3);
         assert!(at(&store, 2).is_none() && at(&store, 3).is_some());
+    }
+
+    #[test]
+    fn the_past_is_what_it_was() {
+        let mut store = Store::default();
+        store.put(pod("a"), json!({"metadata": {}, "is": 1}));
+        store.put(pod("b"), json!({"metadata": {}}));
+        store.put(pod("a"), json!({"metadata": {}, "is": 2}));
+        store.remove(&pod("b"));
+        let past = store.at(2).unwrap();
+        assert_eq!((past.version(), past.list(Resource::Pods, None).count()), (2, 2));
+        assert_eq!(past.get(&pod("a")).unwrap()["is"], 1);
+        assert_eq!(past.since(1).unwrap().count(), 1);
+        store.compact(3);
+        assert!(store.at(2).is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::api;
 use super::api::watch::{Poll, Watch};
 use super::chance::Chance;
 use super::compat::{Compat, Version};
+use super::fault::{self, Door, Faults, Spoilt};
 use super::kubelet::{Pace, Script};
 use super::life::{Life, Task};
 use super::request::{Answer, Request};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub pace: Pace,
     /// What goes wrong with which pod, from the start on.
     pub script: Script,
+    /// What goes wrong at the API's door.
+    pub faults: Faults,
 }
 
 impl Default for Settings {
@@ -41,6 +44,7 @@ impl Default for Settings {
             start: Timestamp::UNIX_EPOCH,
             pace: Pace::default(),
             script: Script::default(),
+            faults: Faults::default(),
         }
     }
 }
@@ -48,7 +52,6 @@ impl Default for Settings {
 /// An embedded cluster. It has no clock: whoever asks it says what time it is.
 #[derive(Debug)]
 pub struct World {
-    #[allow(dead_code, reason = "asked from the first defaulting on")]
     pub(crate) compat: Compat,
     pub(crate) store: Store,
     pub(crate) chance: Chance,
@@ -58,6 +61,8 @@ pub struct World {
     pub(crate) life: Life,
     /// Up to which change it has been told.
     pub(crate) told: u64,
+    /// What goes wrong with requests.
+    door: Door,
 }
 
 impl World {
@@ -71,8 +76,10 @@ impl World {
             agenda: Agenda::default(),
             life: Life::new(settings.pace),
             told: 0,
+            door: Door::new(settings.seed),
         };
         api::furnish(&mut world);
+        world.go_wrong(settings.faults.clone());
         world.play(settings.script.clone());
         world.tell();
         world
@@ -81,15 +88,79 @@ impl World {
     /// Answers a request at that time. Time does not run backwards: an earlier one counts as the latest known.
     pub fn handle(&mut self, now: Timestamp, request: &Request) -> Answer {
         self.advance(now);
-        let answer = api::handle(self, request);
+        let fault = self.door.fault(request, self.now);
+        if let Some(refused) = fault.and_then(fault::before) {
+            return refused;
+        }
+        let answer = self.answer(request);
+        match fault {
+            None => answer,
+            Some(fault) => fault::after(fault, answer),
+        }
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        // One object is always read as it is; lists and watches may come from a server whose cache lags behind.
+        let lists = request.method == "GET" && request.parameter("resourceVersion").is_some();
+        let past = if lists { self.past(&request.user) } else { None };
+        let newest = past.map(|past| std::mem::replace(&mut self.store, past));
+        let mut answer = api::handle(self, request);
+        if let Some(newest) = newest {
+            self.store = newest;
+        }
+        if let Answer::Watch(watch) = &mut answer {
+            watch.user.clone_from(&request.user);
+        }
         self.tell();
         answer
+    }
+
+    /// What a user sees whose view lags behind.
+    fn past(&self, user: &str) -> Option<Store> {
+        let version = self.door.shows(user, self.store.version(), self.now)?;
+        self.store.at(version)
     }
 
     /// The lines that a watch has to tell since it was last asked.
     pub fn poll(&mut self, now: Timestamp, watch: &mut Watch) -> Poll {
         self.advance(now);
-        watch.poll(self)
+        if let Some(poll) = watch.held(self.now) {
+            return poll;
+        }
+        let mut poll = match self.past(&watch.user) {
+            None => watch.poll(self),
+            Some(past) => {
+                let newest = std::mem::replace(&mut self.store, past);
+                let mut poll = watch.poll(self);
+                self.store = newest;
+                let caught_up = self.door.catches_up(&watch.user, self.now);
+                poll.again = poll.again.into_iter().chain(caught_up).min();
+                poll
+            }
+        };
+        if poll.lines.is_empty() {
+            return poll;
+        }
+        match self.door.spoil(&watch.user, &mut poll.lines, self.now) {
+            Spoilt::Told => poll,
+            Spoilt::Ended => Poll { ended: true, ..poll },
+            Spoilt::Later(until) => watch.hold(poll, until),
+        }
+    }
+
+    /// From now on this goes wrong with requests, and writes count from 1.
+    pub fn go_wrong(&mut self, faults: Faults) {
+        self.door.set(faults);
+    }
+
+    /// How many writes of a user came to the door since it was last told what goes wrong.
+    pub fn writes(&self, user: &str) -> u64 {
+        self.door.writes(user)
+    }
+
+    /// How many requests and watches met a fault so far.
+    pub fn hits(&self) -> u64 {
+        self.door.hits()
     }
 
     /// Lets everything happen that is due by then.

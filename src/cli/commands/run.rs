@@ -12,7 +12,6 @@ use crate::cli::args::{GlobalArgs, duration};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
-use crate::clock::Clock;
 use crate::cluster::{Cluster, ConnectOptions};
 use crate::daemon::{self, Ended, RunOptions, Scope, Source};
 use crate::git::Wakes;
@@ -99,7 +98,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         let source = Source::open(&config, scope)?;
         info!(repository = source.url(), "follows");
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));
-        let options = RunOptions { once: args.once, observe: args.observe, namespaces, clock: Clock::Real };
+        let options = RunOptions { once: args.once, observe: args.observe, namespaces, ..RunOptions::default() };
         let shutdown = shutdown().map_err(|error| CliError::new(Kind::Io, format!("cannot take signals: {error}")))?;
         Ok(daemon::run(cluster, source, wakes, options, shutdown).await)
     });

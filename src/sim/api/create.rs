@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Terms;
+use super::{Terms, kinds};
 use crate::sim::resource::Resource;
-use crate::sim::status::Status;
+use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
 use crate::sim::world::World;
 
@@ -18,27 +18,32 @@ pub(crate) fn create(
     world: &mut World,
     resource: Resource,
     namespace: &str,
-    mut object: Value,
+    object: Value,
     terms: &Terms,
 ) -> Result<Arc<Value>, Status> {
-    let Some(given) = object.as_object_mut() else {
+    if !object.is_object() {
         return Err(Status::bad_request("the body is no object"));
-    };
-    given.insert("apiVersion".into(), resource.api_version().into());
-    given.insert("kind".into(), resource.kind().into());
-    let metadata = given.entry("metadata").or_insert_with(|| json!({}));
-    if let (Some("") | None, Some(prefix)) = (
-        metadata.get("name").and_then(Value::as_str),
-        metadata.get("generateName").and_then(Value::as_str).map(str::to_owned),
-    ) {
-        metadata["name"] = format!("{prefix}{}", world.chance.suffix()).into();
     }
-    let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if resource.namespaced() {
-        metadata["namespace"] = namespace.into();
+    let given = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+    if !given.is_empty() && given != namespace {
+        return Err(Status::bad_request(OTHER_NAMESPACE));
     }
-    metadata["uid"] = world.chance.uid().into();
-    metadata["creationTimestamp"] = world.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    check_namespace(world, resource, namespace, name)?;
+    let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    let versioned = !version.is_empty() && version != "0";
+    let mut object = kinds::shaped(resource, object, world.compat);
+    stamp(world, resource, namespace, &mut object);
+    kinds::prepare(resource, &mut object);
+    let mut causes = kinds::check_metadata(resource, &object);
+    causes.extend(kinds::check(resource, &object, world.compat));
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    if !causes.is_empty() {
+        return Err(Status::invalid(resource, &name, &causes));
+    }
+    if versioned {
+        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+    }
     let key = Key::new(resource, namespace, &name);
     if world.store.get(&key).is_some() {
         return Err(Status::already_exists(resource, &name));
@@ -47,4 +52,56 @@ pub(crate) fn create(
         return Ok(Arc::new(object));
     }
     Ok(world.store.put(key, object))
+}
+
+/// What the server says of an object whose namespace is not that of the path.
+pub(super) const OTHER_NAMESPACE: &str =
+    "the namespace of the provided object does not match the namespace sent on the request";
+
+/// Nothing is made in a namespace that is not there, or on its way out: the admission plugin `NamespaceLifecycle`.
+fn check_namespace(world: &World, resource: Resource, namespace: &str, name: &str) -> Result<(), Status> {
+    if !resource.namespaced() {
+        return Ok(());
+    }
+    let place = world.store.get(&Key::new(Resource::Namespaces, "", namespace));
+    let place = place.ok_or_else(|| Status::not_found(Resource::Namespaces, namespace))?;
+    if place.pointer("/metadata/deletionTimestamp").is_none() {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = Status::forbidden(resource, name, &why);
+    let cause = Cause {
+        reason: "NamespaceTerminating",
+        message: format!("namespace {namespace} is being terminated"),
+        field: "metadata.namespace".into(),
+    };
+    status.details["causes"] = json!([cause.to_json()]);
+    Err(status)
+}
+
+/// The present in whole seconds, as the API writes it.
+pub(super) fn now(world: &World) -> Value {
+    world.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+}
+
+/// Mirrors `rest.BeforeCreate`: what the server itself says of a new object.
+fn stamp(world: &mut World, resource: Resource, namespace: &str, object: &mut Value) {
+    let metadata = &mut object["metadata"];
+    if let (Some("") | None, Some(prefix)) = (
+        metadata.get("name").and_then(Value::as_str),
+        metadata.get("generateName").and_then(Value::as_str).map(str::to_owned),
+    ) {
+        let prefix: String = prefix.chars().take(58).collect();
+        metadata["name"] = format!("{prefix}{}", world.chance.suffix()).into();
+    }
+    if resource.namespaced() {
+        metadata["namespace"] = namespace.into();
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+            metadata.remove(field);
+        }
+    }
+    metadata["uid"] = world.chance.uid().into();
+    metadata["creationTimestamp"] = now(world);
 }

@@ -277,7 +277,7 @@ mod tests {
         let request = Request { method: "GET".into(), path: path.into(), accept: accept.into(), ..Request::default() };
         match world.handle(start, &request) {
             Answer::Whole(response) => response,
-            Answer::Watch(_) => panic!("a watch of {path}"),
+            other => panic!("{path}: {other:?}"),
         }
     }
 

@@ -7,25 +7,35 @@ use serde_json::json;
 use super::request::{Answer, Request, Response};
 use super::resource::Resource;
 use super::status::Status;
+use super::store::Key;
 use super::world::World;
 
 mod accept;
+mod body;
 mod create;
+pub(crate) mod delete;
 mod discovery;
 mod events;
+mod json_patch;
+mod kinds;
 mod options;
 mod page;
+pub(crate) mod patch;
 mod read;
 #[cfg(test)]
 mod reading_tests;
-mod route;
+pub(crate) mod route;
 mod select;
 mod table;
+mod terms;
+pub(crate) mod update;
 mod view;
 pub(super) mod watch;
+mod write;
 
 pub(crate) use create::create;
 use route::{Route, Sub, route};
+pub(crate) use terms::Terms;
 use view::View;
 
 /// What is bounded.
@@ -34,33 +44,6 @@ pub(crate) struct Limits;
 impl Limits {
     /// How long a watch lasts at most, and if nothing is said about it.
     pub(crate) const WATCH_SECONDS: u32 = 30 * 60;
-}
-
-/// Who writes, and on what terms.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// The field manager: what the request names, or the agent's first word.
-    pub(crate) manager: String,
-    /// Whether nothing is to be kept of it.
-    pub(crate) dry_run: bool,
-}
-
-impl Terms {
-    /// The terms on which a controller of the cluster writes.
-    pub(crate) fn of(manager: &str) -> Self {
-        Self { manager: manager.to_owned(), dry_run: false }
-    }
-
-    fn read(request: &Request) -> Result<Self, Status> {
-        let dry_run = match request.parameter("dryRun") {
-            None | Some("") => false,
-            Some("All") => true,
-            Some(other) => return Err(Status::bad_request(format!("invalid dryRun: {other}"))),
-        };
-        let agent = request.agent.split('/').next().unwrap_or_default();
-        let manager = request.parameter("fieldManager").filter(|it| !it.is_empty()).unwrap_or(agent);
-        Ok(Self { manager: manager.to_owned(), dry_run })
-    }
 }
 
 /// Puts in what every cluster has from the start.
@@ -97,24 +80,22 @@ fn answer(world: &mut World, request: &Request) -> Result<Answer, Status> {
 fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -> Result<Answer, Status> {
     let Route::Objects { resource, namespace, name, sub } = route;
     let method = request.method.as_str();
-    match (name, sub) {
-        (None, _) => match method {
+    match name {
+        None => match method {
             "GET" => read::list(world, view, namespace, request),
-            "POST" if namespace.is_some() || !resource.namespaced() => {
-                posted(world, resource, namespace.unwrap_or_default(), request)
-            }
-            "POST" | "PUT" | "PATCH" => Err(Status::method_not_allowed()),
+            // What lies in a namespace is not made in all of them.
+            "POST" if namespace.is_none() && resource.namespaced() => Err(Status::method_not_allowed()),
+            "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
+            "PUT" | "PATCH" => Err(Status::method_not_allowed()),
             _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
-        (Some(name), Sub::None) => match method {
-            "GET" => read::get(world, resource, namespace.unwrap_or_default(), name, request),
-            "POST" => Err(Status::method_not_allowed()),
-            _ => Err(Status::missing(&format!("{method} of one of {}", resource.plural()))),
+        Some(name) => match (method, sub) {
+            ("GET", Sub::None | Sub::Status) => {
+                read::get(world, resource, namespace.unwrap_or_default(), name, request)
+            }
+            ("POST", Sub::None | Sub::Status) => Err(Status::method_not_allowed()),
+            _ => write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request),
         },
-        (Some(name), Sub::Status) if method == "GET" => {
-            read::get(world, resource, namespace.unwrap_or_default(), name, request)
-        }
-        (Some(_), sub) => Err(Status::missing(&format!("{method} of {} of {}", sub.name(), resource.plural()))),
     }
 }
 
@@ -148,12 +129,4 @@ fn as_core(request: &Request) -> Request {
         request.body = events::to_core(body).to_string().into_bytes();
     }
     request
-}
-
-fn posted(world: &mut World, resource: Resource, namespace: &str, request: &Request) -> Result<Answer, Status> {
-    let terms = Terms::read(request)?;
-    let object = serde_json::from_slice(&request.body)
-        .map_err(|error| Status::bad_request(format!("the body is no JSON: {error}")))?;
-    let object = create(world, resource, namespace, object, &terms)?;
-    Ok(Answer::Whole(Response::new(201, (*object).clone())))
 }

@@ -53,14 +53,14 @@ impl Client {
     fn get_as(&mut self, target: &str, accept: &str) -> Response {
         match self.ask(target, accept) {
             Answer::Whole(response) => response,
-            Answer::Watch(_) => panic!("a watch: {target}"),
+            other => panic!("{target}: {other:?}"),
         }
     }
 
     fn watch(&mut self, target: &str, accept: &str) -> Watch {
         match self.ask(target, accept) {
             Answer::Watch(watch) => *watch,
-            Answer::Whole(response) => panic!("{target}: {}", response.body),
+            other => panic!("{target}: {other:?}"),
         }
     }
 

@@ -33,6 +33,10 @@ pub struct Watch {
     ends: Timestamp,
     /// Whether it has told anything.
     begun: bool,
+    /// Who holds it open.
+    pub(crate) user: String,
+    /// What it has to tell, and not before that time: a fault.
+    held: Option<(Timestamp, Poll)>,
 }
 
 /// What a watch tells before the first change.
@@ -89,9 +93,23 @@ impl Watch {
             bookmark: None,
             ends,
             begun: false,
+            user: String::new(),
+            held: None,
         };
         watch.bookmark = options.bookmarks.then(|| watch.next_bookmark(world.now)).flatten();
         Ok(watch)
+    }
+
+    /// Holds back what there is to tell.
+    pub(crate) fn hold(&mut self, poll: Poll, until: Timestamp) -> Poll {
+        self.held = Some((until, poll));
+        Poll { again: Some(until), ..Poll::default() }
+    }
+
+    /// What was held back: told, or still to wait for. None where nothing was.
+    pub(crate) fn held(&mut self, now: Timestamp) -> Option<Poll> {
+        let (until, poll) = self.held.take()?;
+        Some(if now < until { self.hold(poll, until) } else { poll })
     }
 
     pub(crate) fn poll(&mut self, world: &World) -> Poll {

@@ -1,5 +1,6 @@
 //! The door of the embedded cluster: HTTP requests in, answers and watches out, without a socket.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +17,7 @@ use tower::{BoxError, Service};
 
 use super::{Embedded, Shared, query};
 use crate::sim::api::watch::Watch;
-use crate::sim::request::{self, Answer};
+use crate::sim::request::{self, Answer, Loss};
 use crate::sim::status::Status;
 
 /// The most that a request may carry, as on a real server.
@@ -70,9 +71,21 @@ impl Door {
             user: self.user.to_string(),
             agent: header(&parts.headers, &USER_AGENT),
         };
-        match self.embedded.with(|world, now| world.handle(now, &asked)) {
-            Answer::Whole(response) => whole(&response),
-            Answer::Watch(watch) => Ok(follow(self.embedded, *watch)),
+        let mut answer = self.embedded.with(|world, now| world.handle(now, &asked));
+        loop {
+            match answer {
+                Answer::Whole(response) => return whole(&response),
+                Answer::Watch(watch) => return Ok(follow(self.embedded, *watch)),
+                Answer::Late(wait, late) => {
+                    tokio::time::sleep(wait.try_into().unwrap_or_default()).await;
+                    answer = *late;
+                }
+                Answer::Lost(Loss::Reset) => return Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+                Answer::Lost(Loss::Crash) => {
+                    self.embedded.shared.crashes.notify_one();
+                    return std::future::pending().await;
+                }
+            }
         }
     }
 }

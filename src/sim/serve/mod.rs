@@ -36,6 +36,8 @@ struct Shared {
     changed: Notify,
     /// What is due next is due earlier than was known.
     sooner: Notify,
+    /// A client has to die: see [`crate::sim::Fault::Crash`].
+    crashes: Notify,
 }
 
 /// The task that lets time pass.
@@ -52,8 +54,13 @@ impl Embedded {
     /// Brings a world to life, for as long as somebody holds a handle. Must be called within a runtime, whose time has to
     /// be paused where the clock is virtual.
     pub fn start(world: World, clock: Clock) -> Self {
-        let shared =
-            Arc::new(Shared { world: Mutex::new(world), clock, changed: Notify::new(), sooner: Notify::new() });
+        let shared = Arc::new(Shared {
+            world: Mutex::new(world),
+            clock,
+            changed: Notify::new(),
+            sooner: Notify::new(),
+            crashes: Notify::new(),
+        });
         let life = tokio::spawn({
             let shared = shared.clone();
             async move { shared.live().await }
@@ -64,6 +71,16 @@ impl Embedded {
     /// The clock.
     pub fn clock(&self) -> Clock {
         self.shared.clock
+    }
+
+    /// Waits until a fault wants a client dead: its request is never answered, and whoever runs it is to kill it.
+    pub async fn crash(&self) {
+        self.shared.crashes.notified().await;
+    }
+
+    /// What becomes ready at the next change; asked for before one looks, no change is missed.
+    pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.shared.changed.notified()
     }
 
     /// A door for requests of this user, as the audit log and the monitors name them.

@@ -1,0 +1,88 @@
+//! The body of a request: what it is written in, and which kind it says it is.
+
+use serde_json::Value;
+
+use crate::sim::request::Request;
+use crate::sim::resource::Resource;
+use crate::sim::status::Status;
+
+/// The largest body that is read: as much as the server takes in one object.
+const MOST_BYTES: usize = 3 << 20;
+
+/// The object that a POST or a PUT brings, of that kind.
+pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Status> {
+    let object = value(request, resource.kind())?;
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    let alias = resource == Resource::Events && version == "events.k8s.io/v1";
+    let known = (version.is_empty() || version == resource.api_version() || alias)
+        && (kind.is_empty() || kind == resource.kind());
+    if !known {
+        return Err(Status::bad_request(misfit(resource, version, kind)));
+    }
+    Ok(object)
+}
+
+/// What the server says of an object of another kind.
+fn misfit(resource: Resource, version: &str, kind: &str) -> String {
+    let own = resource.api_version();
+    let own = own.rsplit('/').next().unwrap_or(own);
+    let said = if kind.is_empty() { resource.kind() } else { kind };
+    let at = if version.is_empty() { resource.api_version() } else { version };
+    format!(
+        "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
+         in scheme \"pkg/runtime/scheme.go:111\"",
+        resource.kind()
+    )
+}
+
+/// The JSON or YAML of a body.
+fn value(request: &Request, kind: &str) -> Result<Value, Status> {
+    limit(request)?;
+    match media(request) {
+        "" | "application/json" => {
+            let told = |_| {
+                let start: String = String::from_utf8_lossy(&request.body).chars().take(50).collect();
+                let start = if start.is_empty() { "<empty>".to_owned() } else { start };
+                Status::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json \
+                     parse error: unexpected end of JSON input ({start})"
+                ))
+            };
+            serde_json::from_slice(&request.body).map_err(told)
+        }
+        _ => Err(Status::new(
+            415,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: application/json, \
+             application/yaml, application/vnd.kubernetes.protobuf",
+        )),
+    }
+}
+
+/// Refuses a body that is too large.
+pub(super) fn limit(request: &Request) -> Result<(), Status> {
+    if request.body.len() <= MOST_BYTES {
+        return Ok(());
+    }
+    let words = format!("Request entity too large: limit is {MOST_BYTES}");
+    Err(Status::new(413, "RequestEntityTooLarge", words))
+}
+
+/// The content type without its parameters.
+pub(super) fn media(request: &Request) -> &str {
+    request.content_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// The `DeleteOptions` of a body; none where it is empty.
+pub(super) fn options(request: &Request) -> Result<Option<Value>, Status> {
+    if request.body.is_empty() {
+        return Ok(None);
+    }
+    let value = value(request, "DeleteOptions")?;
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+    if !value.is_object() || kind != "DeleteOptions" {
+        return Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: {kind}")));
+    }
+    Ok(Some(value))
+}

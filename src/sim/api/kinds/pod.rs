@@ -1,0 +1,92 @@
+//! Pods.
+
+use serde_json::{Map, Value, json};
+
+use super::super::route::Sub;
+use super::pod_spec;
+use crate::manifest::default;
+use crate::sim::compat::Compat;
+use crate::sim::status::Cause;
+
+pub(super) fn shape(object: &mut Map<String, Value>, compat: Compat) {
+    let mut spec = default::pod_spec(object.get("spec").unwrap_or(&Value::Null), compat.level());
+    pod_spec::defaults(&mut spec);
+    object.insert("spec".into(), spec);
+    let status = object.entry("status").or_insert_with(|| json!({}));
+    if !status.is_object() {
+        *status = json!({});
+    }
+    if status["phase"].is_null() {
+        status["phase"] = "Pending".into();
+    }
+    object.retain(|field, _| ["apiVersion", "kind", "metadata", "spec", "status"].contains(&field.as_str()));
+}
+
+/// What `podStrategy.PrepareForCreate` and admission (`Priority`, `DefaultTolerationSeconds`) put in.
+pub(super) fn prepare(object: &mut Value) {
+    object["metadata"]["generation"] = json!(1);
+    let spec = &mut object["spec"];
+    pod_spec::admit(spec);
+    let class = pod_spec::quality(spec);
+    object["status"] = json!({"phase": "Pending", "qosClass": class});
+}
+
+pub(super) fn prepare_change(sub: Sub, old: &Value, new: &mut Value) {
+    if sub == Sub::None {
+        super::next_generation(old, new);
+    }
+    // What a status write says of the class is not heard either.
+    if let Some(class) = old.pointer("/status/qosClass") {
+        new["status"]["qosClass"] = class.clone();
+    }
+}
+
+/// The label value that a set with too long a name gives its pods is refused here, not before.
+pub(super) fn check(object: &Value, _compat: Compat) -> Vec<Cause> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let mut causes = Vec::new();
+    for (_, value) in labels {
+        let text = value.as_str().unwrap_or_default();
+        if text.len() > 63 {
+            causes.push(Cause::invalid("metadata.labels", &text.into(), "must be no more than 63 bytes"));
+        }
+    }
+    causes
+}
+
+pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+    let fixed = |pod: &Value| {
+        let mut spec = pod["spec"].clone();
+        for list in ["containers", "initContainers"] {
+            for container in spec[list].as_array_mut().into_iter().flatten() {
+                container["image"] = Value::Null;
+            }
+        }
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|field, _| {
+                !["activeDeadlineSeconds", "tolerations", "initContainers"].contains(&field.as_str())
+            });
+        }
+        spec
+    };
+    let mut causes = Vec::new();
+    if fixed(old) != fixed(new) {
+        let words = "pod updates may not change fields other than `spec.containers[*].image`,\
+            `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+            tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+        causes.push(Cause::forbidden("spec", words));
+    }
+    causes
+}
+
+/// Mirrors `podStrategy.CheckGracefulDelete`.
+pub(super) fn grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let own = || pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let unscheduled = pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    if unscheduled || ended {
+        return 0;
+    }
+    let period = asked.unwrap_or_else(own);
+    if period < 0 { 1 } else { period }
+}
