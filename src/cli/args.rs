@@ -87,6 +87,7 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Cluster(commands::cluster::ClusterArgs),
     Plan(commands::plan::PlanArgs),
     Status(commands::status::StatusArgs),
     History(commands::history::HistoryArgs),
@@ -112,7 +113,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it runs until it is told to stop.
     pub(crate) fn is_daemon(&self) -> bool {
-        matches!(self, Self::Run(_))
+        matches!(self, Self::Run(_) | Self::Cluster(_))
     }
 }
 

@@ -181,6 +181,13 @@ impl Status {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// 415, a body in protobuf that is not read here.
+    pub fn no_protobuf() -> Self {
+        let message = "the embedded cluster reads JSON, and of protobuf only the few kinds that `kubectl create KIND \
+                       NAME` makes; use `kubectl create -f FILE` or `kubectl apply --server-side -f FILE`";
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
     /// 404, a path that leads nowhere.
     pub fn nowhere() -> Self {
         let message = "the server could not find the requested resource";

@@ -87,6 +87,11 @@ impl Store {
         })
     }
 
+    /// Everything.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
     /// The objects of a kind as they were at a version; none where that is forgotten.
     pub fn list_at(&self, version: u64, resource: Resource, namespace: Option<&str>) -> Option<Vec<(Key, Arc<Value>)>> {
         if version < self.compacted {
@@ -106,11 +111,6 @@ impl Store {
             };
         }
         Some(objects.into_iter().collect())
-    }
-
-    /// Everything.
-    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
-        self.objects.iter()
     }
 
     /// Writes an object, which takes the next resource version; the object as stored.
@@ -216,6 +216,21 @@ mod tests {
     }
 
     #[test]
+    fn the_past_is_what_it_was() {
+        let mut store = Store::default();
+        store.put(pod("a"), json!({"metadata": {}, "is": 1}));
+        store.put(pod("b"), json!({"metadata": {}}));
+        store.put(pod("a"), json!({"metadata": {}, "is": 2}));
+        store.remove(&pod("b"));
+        let past = store.at(2).unwrap();
+        assert_eq!((past.version(), past.list(Resource::Pods, None).count()), (2, 2));
+        assert_eq!(past.get(&pod("a")).unwrap()["is"], 1);
+        assert_eq!(past.since(1).unwrap().count(), 1);
+        store.compact(3);
+        assert!(store.at(2).is_none());
+    }
+
+    #[test]
     fn the_past_can_be_listed_as_far_as_it_is_remembered() {
         let mut store = Store::default();
         store.put(pod("a"), json!({"metadata": {}}));
@@ -234,21 +249,6 @@ mod tests {
         }
         store.compact(3);
         assert!(at(&store, 2).is_none() && at(&store, 3).is_some());
-    }
-
-    #[test]
-    fn the_past_is_what_it_was() {
-        let mut store = Store::default();
-        store.put(pod("a"), json!({"metadata": {}, "is": 1}));
-        store.put(pod("b"), json!({"metadata": {}}));
-        store.put(pod("a"), json!({"metadata": {}, "is": 2}));
-        store.remove(&pod("b"));
-        let past = store.at(2).unwrap();
-        assert_eq!((past.version(), past.list(Resource::Pods, None).count()), (2, 2));
-        assert_eq!(past.get(&pod("a")).unwrap()["is"], 1);
-        assert_eq!(past.since(1).unwrap().count(), 1);
-        store.compact(3);
-        assert!(store.at(2).is_none());
     }
 
     #[test]

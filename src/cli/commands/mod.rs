@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(super) mod cluster;
 pub(super) mod completion;
 pub(super) mod diff;
 pub(super) mod hash;
@@ -23,6 +24,7 @@ use super::error::CliError;
 pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
         Command::Run(args) => run::run(&args, context),
+        Command::Cluster(args) => cluster::run(&args, context),
         Command::Plan(args) => plan::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::History(args) => history::run(&args, context),

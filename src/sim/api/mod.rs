@@ -21,6 +21,7 @@ mod kinds;
 mod options;
 mod page;
 pub(crate) mod patch;
+mod protobuf;
 mod read;
 #[cfg(test)]
 mod reading_tests;
@@ -41,6 +42,9 @@ use view::View;
 /// What is bounded.
 pub(crate) struct Limits;
 
+/// What kubectl sends where it makes an object by itself.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 impl Limits {
     /// How long a watch lasts at most, and if nothing is said about it.
     pub(crate) const WATCH_SECONDS: u32 = 30 * 60;
@@ -53,6 +57,12 @@ pub(crate) fn furnish(world: &mut World) {
         // The store is empty and the names are good: it cannot be refused.
         let _ = create(world, Resource::Namespaces, "", namespace, &Terms::of("kube-apiserver"));
     }
+}
+
+/// The object that a path names, and whether it names a part of it; none where it names none, or several.
+pub(crate) fn names(path: &str) -> Option<(Key, bool)> {
+    let Route::Objects { resource, namespace, name: Some(name), sub } = route(path)? else { return None };
+    Some((Key::new(resource, namespace.unwrap_or_default(), name), sub != Sub::None))
 }
 
 /// Answers a request.
@@ -68,6 +78,13 @@ fn answer(world: &mut World, request: &Request) -> Result<Answer, Status> {
     {
         return Ok(answer);
     }
+    let read;
+    let request = if request.content_type == PROTOBUF {
+        read = as_json(request)?;
+        &read
+    } else {
+        request
+    };
     let Some(route) = route(&request.path) else { return elsewhere(request) };
     let Route::Objects { resource, .. } = route;
     let view = View::read(resource, request)?;
@@ -120,6 +137,13 @@ fn elsewhere(request: &Request) -> Result<Answer, Status> {
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") => Err(Status::unsupported_media()),
         _ => Err(Status::missing(&format!("`{path}`"))),
     }
+}
+
+/// A request with what it brings as JSON.
+fn as_json(request: &Request) -> Result<Request, Status> {
+    let object = protobuf::object(&request.body).ok_or_else(Status::no_protobuf)?;
+    let body = object.to_string().into_bytes();
+    Ok(Request { body, content_type: "application/json".to_owned(), ..request.clone() })
 }
 
 /// A request about events of the newer API as one about those of core/v1.

@@ -71,7 +71,18 @@ impl Door {
             user: self.user.to_string(),
             agent: header(&parts.headers, &USER_AGENT),
         };
-        let mut answer = self.embedded.with(|world, now| world.handle(now, &asked));
+        let shared = &self.embedded.shared;
+        let mut answer = self.embedded.with(|world, now| {
+            // What happened before was not asked for by this request.
+            world.advance(now);
+            shared.audit(|audit| audit.catch_up(world));
+            let answer = world.handle(now, &asked);
+            shared.audit(|audit| {
+                let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+                audit.request(world, target, &asked, &answer);
+            });
+            answer
+        });
         loop {
             match answer {
                 Answer::Whole(response) => return whole(&response),
@@ -114,7 +125,8 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> String {
     values.join(",")
 }
 
-fn refuse(status: &Status) -> Result<Reply, BoxError> {
+/// A refusal as an answer.
+pub(super) fn refuse(status: &Status) -> Result<Reply, BoxError> {
     whole(&request::Response::new(status.code, status.to_json()))
 }
 
