@@ -12,6 +12,7 @@ pub(super) mod people;
 pub(super) mod plan;
 pub(super) mod render;
 pub(super) mod run;
+pub(super) mod simulate;
 pub(super) mod status;
 pub(super) mod trace;
 pub(super) mod version;
@@ -26,6 +27,7 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Run(args) => run::run(&args, context),
         Command::Cluster(args) => cluster::run(&args, context),
         Command::Plan(args) => plan::run(&args, context),
+        Command::Simulate(args) => simulate::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::History(args) => history::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),

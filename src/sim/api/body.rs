@@ -74,15 +74,43 @@ pub(super) fn media(request: &Request) -> &str {
     request.content_type.split(';').next().unwrap_or_default().trim()
 }
 
+/// The object of a POST or PUT to a part of an object.
+pub(super) fn of_kind(request: &Request, api_version: &str, kind: &str) -> Result<Value, Status> {
+    let object = value(request, kind)?;
+    let said = |field: &str, wanted: &str| object.get(field).and_then(Value::as_str).is_none_or(|it| it == wanted);
+    if !object.is_object() || !said("kind", kind) || !said("apiVersion", api_version) {
+        let words = format!("the object provided is unrecognized (must be of type {kind})");
+        return Err(Status::bad_request(words));
+    }
+    Ok(object)
+}
+
+/// What Go calls a JSON value.
+pub(super) fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// The `DeleteOptions` of a body; none where it is empty.
 pub(super) fn options(request: &Request) -> Result<Option<Value>, Status> {
     if request.body.is_empty() {
         return Ok(None);
     }
-    let value = value(request, "DeleteOptions")?;
+    let value: Value = serde_json::from_slice(&request.body).map_err(|_| {
+        Status::bad_request("couldn't get version/kind; json parse error: unexpected end of JSON input")
+    })?;
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
     if !value.is_object() || kind != "DeleteOptions" {
-        return Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: {kind}")));
+        let words = format!(
+            "no kind {kind:?} is registered for version \"meta.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        return Err(Status::bad_request(words));
     }
     Ok(Some(value))
 }

@@ -16,6 +16,7 @@ mod create;
 pub(crate) mod delete;
 mod discovery;
 mod events;
+pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
@@ -26,7 +27,9 @@ mod read;
 #[cfg(test)]
 mod reading_tests;
 pub(crate) mod route;
+mod scale;
 mod select;
+mod strategic;
 mod table;
 mod terms;
 pub(crate) mod update;
@@ -36,6 +39,7 @@ mod write;
 
 pub(crate) use create::create;
 use route::{Route, Sub, route};
+use select::Selection;
 pub(crate) use terms::Terms;
 use view::View;
 
@@ -100,9 +104,13 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
     match name {
         None => match method {
             "GET" => read::list(world, view, namespace, request),
-            // What lies in a namespace is not made in all of them.
-            "POST" if namespace.is_none() && resource.namespaced() => Err(Status::method_not_allowed()),
+            // What lies in a namespace is neither made nor deleted in all of them.
+            "POST" | "DELETE" if namespace.is_none() && resource.namespaced() => Err(Status::method_not_allowed()),
             "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
+            "DELETE" => {
+                let selection = Selection::read(resource, view.newer, request)?;
+                write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
+            }
             "PUT" | "PATCH" => Err(Status::method_not_allowed()),
             _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },

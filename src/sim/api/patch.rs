@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Terms;
-use super::json_patch;
 use super::route::Sub;
 use super::update::change;
+use super::{json_patch, strategic};
 use crate::sim::status::Status;
 use crate::sim::store::Key;
 use crate::sim::world::World;
@@ -19,13 +19,16 @@ pub(crate) enum Patch {
     Merge(Value),
     /// Steps.
     Json(Vec<Value>),
+    /// What is laid over the object as its schema says, of which little is needed here; checked.
+    Strategic(Map<String, Value>),
 }
 
 impl Patch {
     /// The object with the change made.
-    fn apply(&self, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
         match self {
             Self::Merge(patch) => merge(object, patch),
+            Self::Strategic(patch) => strategic::merge(object, patch),
             Self::Json(steps) => {
                 json_patch::apply(object, steps).map_err(|_| {
                     let words = "the server rejected our request due to an error in our request";

@@ -134,7 +134,8 @@ const KINDS: [(&str, &str, Message); 6] = [
 /// The object in a body; none where it is no such kind, or no protobuf.
 pub(super) fn object(body: &[u8]) -> Option<Value> {
     const KIND: Message = &[(1, "apiVersion", Text), (2, "kind", Text)];
-    const ENVELOPE: Message = &[(1, "type", Holds::Message(KIND)), (2, "raw", Bytes), (3, "", Nothing), (4, "", Nothing)];
+    const ENVELOPE: Message =
+        &[(1, "type", Holds::Message(KIND)), (2, "raw", Bytes), (3, "", Nothing), (4, "", Nothing)];
     let envelope = message(body.strip_prefix(MAGIC)?, ENVELOPE, MOST_DEPTH)?;
     let kind = &envelope["type"];
     let (version, name, fields) =
@@ -317,7 +318,8 @@ mod tests {
 
     #[test]
     fn what_is_damaged_or_not_known_is_none() {
-        let body = STANDARD.decode("azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEc2hvcBIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA==").unwrap();
+        let body =
+            STANDARD.decode("azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEc2hvcBIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA==").unwrap();
         assert!(object(&body).is_some());
         for cut in 0..body.len() {
             // Whatever is left has to be read to the end without a panic; half of a name is a name.

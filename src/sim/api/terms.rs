@@ -82,10 +82,15 @@ pub(super) fn refused(options: &str, causes: &[Cause]) -> Status {
 /// The terms of a DELETE: its body, or its query where it has none.
 pub(super) fn deletion(request: &Request) -> Result<Deletion, Status> {
     let body = super::body::options(request)?;
+    deletion_of(body.as_ref(), &request.query)
+}
+
+/// The terms of a DELETE from the options that came with it; where there are none, from a query.
+pub(super) fn deletion_of(body: Option<&Value>, query: &[(String, String)]) -> Result<Deletion, Status> {
     let said = |name: &str| -> Option<Value> {
-        match &body {
+        match body {
             Some(body) => body.get(name).filter(|it| !it.is_null()).cloned(),
-            None => request.parameter(name).filter(|it| !it.is_empty()).map(Value::from),
+            None => query.iter().find(|(key, it)| key == name && !it.is_empty()).map(|(_, it)| it.as_str().into()),
         }
     };
     let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
@@ -94,7 +99,10 @@ pub(super) fn deletion(request: &Request) -> Result<Deletion, Status> {
         Value::String(text) => Some(matches!(text.as_str(), "true" | "1")),
         _ => None,
     };
-    let number = |value: &Value| value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    let grace = match said("gracePeriodSeconds") {
+        None => None,
+        Some(value) => Some(seconds(&value, body.is_some())?),
+    };
     let mut causes = Vec::new();
     let orphan = said("orphanDependents").as_ref().and_then(truth);
     let asked = text(said("propagationPolicy"));
@@ -119,9 +127,9 @@ pub(super) fn deletion(request: &Request) -> Result<Deletion, Status> {
         policy = orphan.map(|orphan| if orphan { Policy::Orphan } else { Policy::Background });
     }
     let mut dry = Vec::new();
-    match &body {
+    match body {
         Some(body) => dry.extend(body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str)),
-        None => dry.extend(request.query.iter().filter(|(name, _)| name == "dryRun").map(|(_, it)| it.as_str())),
+        None => dry.extend(query.iter().filter(|(name, _)| name == "dryRun").map(|(_, it)| it.as_str())),
     }
     let dry_run = dry_run(dry.into_iter()).unwrap_or_else(|cause| {
         causes.push(cause);
@@ -131,15 +139,29 @@ pub(super) fn deletion(request: &Request) -> Result<Deletion, Status> {
         return Err(refused("DeleteOptions", &causes));
     }
     let precondition = |name: &str| {
-        let value = body.as_ref().and_then(|body| body.get("preconditions")?.get(name)?.as_str());
+        let value = body.and_then(|body| body.get("preconditions")?.get(name)?.as_str());
         value.map(str::to_owned)
     };
     Ok(Deletion {
         uid: precondition("uid"),
         version: precondition("resourceVersion"),
-        grace: said("gracePeriodSeconds").as_ref().and_then(number),
+        grace,
         policy,
         says_cascade: orphan == Some(false),
         dry_run,
+    })
+}
+
+/// A number of seconds, of a body or of a query.
+fn seconds(value: &Value, of_body: bool) -> Result<i64, Status> {
+    let number = if of_body { value.as_i64() } else { value.as_str().and_then(|text| text.parse().ok()) };
+    number.ok_or_else(|| match value {
+        Value::String(text) if !of_body => {
+            Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        }
+        _ => Status::bad_request(format!(
+            "json: cannot unmarshal {} into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+            super::body::go_kind(value)
+        )),
     })
 }

@@ -38,25 +38,29 @@ pub(crate) fn update(
         }
         return Err(Status::not_found(key.resource, &key.name));
     };
-    let text = |of: &Value, field: &str| of["metadata"][field].as_str().unwrap_or_default().to_owned();
-    let (uid, found) = (text(&object, "uid"), text(&old, "uid"));
-    if !uid.is_empty() && uid != found {
-        let resource = match key.resource.group() {
-            "" | "apps" | "policy" | "coordination.k8s.io" => key.resource.plural(),
-            _ => "events",
-        };
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: /registry/{resource}/{}/{}, ResourceVersion: 0, \
-             AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {found}",
-            key.namespace, key.name
-        );
-        return Err(Status::conflict(key.resource, &key.name, &why));
-    }
+    check_uid(key, &old, &object)?;
     change(world, key, &old, sub, object, terms)
 }
 
+/// Refuses to replace another object than the one that was meant.
+pub(super) fn check_uid(key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
+    let text = |of: &Value| of["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let (uid, found) = (text(new), text(old));
+    if uid.is_empty() || uid == found {
+        return Ok(());
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {uid}, UID in object meta: {found}",
+        key.resource.plural(),
+        key.namespace,
+        key.name
+    );
+    Err(Status::conflict(key.resource, &key.name, &why))
+}
+
 /// Whether the object is the one that the path names.
-fn check_identity(key: &Key, object: &Value) -> Result<(), Status> {
+pub(super) fn check_identity(key: &Key, object: &Value) -> Result<(), Status> {
     let text = |field: &str| object.pointer(&format!("/metadata/{field}")).and_then(Value::as_str).unwrap_or_default();
     let (name, on_path) = (text("name"), &key.name);
     if name.is_empty() {
@@ -114,7 +118,12 @@ fn check_version(key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
         None if kinds::takes_unconditional(key.resource) => Ok(()),
         None => {
             let cause = Cause::invalid("metadata.resourceVersion", &0.into(), "must be specified for an update");
-            Err(Status::invalid(key.resource, &key.name, &[cause]))
+            // Here the server names the resource, not the kind.
+            let kind = key.resource.plural();
+            Err(Status::invalid_kind(key.resource.group(), kind, &key.name, &[cause]))
+        }
+        Some(version) if version.parse::<u64>().is_err() => {
+            Err(Status::new(500, "", format!("strconv.ParseUint: parsing {version:?}: invalid syntax")))
         }
         Some(version) if old["metadata"]["resourceVersion"] == version => Ok(()),
         Some(_) => Err(Status::conflict(key.resource, &key.name, OVERTAKEN)),

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::create::create;
 use super::delete::{Deleted, answered, delete};
+use super::evict::evict;
 use super::patch::{Patch, patch};
 use super::route::Sub;
-use super::terms::{Terms, deletion};
+use super::terms::{Terms, deletion, deletion_of};
 use super::update::update;
-use super::{body, kinds};
+use super::{body, kinds, scale, strategic};
 use crate::sim::request::{Answer, Request, Response};
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
 use crate::sim::world::World;
+
+/// What is not there, and what is.
+const STRATEGIC: &str = "strategic merge patches that merge lists by their keys (use `kubectl apply --server-side`, \
+    `kubectl patch --type=merge` or `--type=json`)";
 
 /// POST of a new object.
 pub(super) fn posted(
@@ -31,7 +36,12 @@ pub(super) fn posted(
 
 /// PUT, PATCH or DELETE of one object or a part of it.
 pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> Result<Answer, Status> {
-    let here = sub == Sub::None || sub == Sub::Status && kinds::has_status(key.resource);
+    match sub {
+        Sub::Scale => return scaled(world, key, request),
+        Sub::Eviction => return evicted(world, key, request),
+        Sub::None | Sub::Status => {}
+    }
+    let here = sub == Sub::None || kinds::has_status(key.resource);
     match request.method.as_str() {
         "PUT" if here => {
             let terms = Terms::read(request, "UpdateOptions")?;
@@ -56,6 +66,80 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
     }
 }
 
+/// What is done with the scale of a set.
+fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Status> {
+    let scale = match request.method.as_str() {
+        "GET" => scale::get(world, key)?,
+        "PUT" => {
+            let terms = Terms::read(request, "UpdateOptions")?;
+            scale::update(world, key, &body::of_kind(request, "autoscaling/v1", "Scale")?, &terms)?
+        }
+        "PATCH" => {
+            let patch = read_patch(request)?;
+            scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
+        }
+        _ => return Err(not_allowed()),
+    };
+    Ok(Answer::Whole(Response::new(200, scale)))
+}
+
+/// POST of an eviction.
+fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Status> {
+    if key.resource != Resource::Pods {
+        return Err(Status::missing(&format!("eviction of {}", key.resource.plural())));
+    }
+    if request.method != "POST" {
+        return Err(not_allowed());
+    }
+    let terms = Terms::read(request, "CreateOptions")?;
+    let eviction = body::of_kind(request, "policy/v1", "Eviction")?;
+    if eviction["metadata"]["name"] != key.name.as_str() {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let mut options = deletion_of(Some(&eviction["deleteOptions"]), &[])?;
+    options.dry_run |= terms.dry_run;
+    evict(world, key, &options)?;
+    let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(Answer::Whole(Response::new(201, success)))
+}
+
+/// 405.
+fn not_allowed() -> Status {
+    let words = "the server does not allow this method on the requested resource";
+    Status { details: json!({}), ..Status::new(405, "MethodNotAllowed", words) }
+}
+
+/// DELETE of all objects of a kind that are chosen: what they were is the answer, whatever becomes of them.
+pub(super) fn all(
+    world: &mut World,
+    resource: Resource,
+    namespace: &str,
+    request: &Request,
+    chosen: impl Fn(&Value) -> bool,
+) -> Result<Answer, Status> {
+    let options = deletion(request)?;
+    let objects = world.store.list(resource, Some(namespace)).filter(|(_, object)| chosen(object));
+    let objects: Vec<(Key, Arc<Value>)> = objects.map(|(key, object)| (key.clone(), object.clone())).collect();
+    let version = world.store.version().to_string();
+    let mut items = Vec::new();
+    for (key, object) in objects {
+        delete(world, &key, &options)?;
+        let mut item = Value::clone(&object);
+        if let Some(item) = item.as_object_mut() {
+            item.remove("kind");
+            item.remove("apiVersion");
+        }
+        items.push(item);
+    }
+    let list = json!({
+        "kind": format!("{}List", resource.kind()),
+        "apiVersion": resource.api_version(),
+        "metadata": {"resourceVersion": version},
+        "items": items,
+    });
+    Ok(Answer::Whole(Response::new(200, list)))
+}
+
 fn whole(code: u16, object: &Arc<Value>) -> Answer {
     Answer::Whole(Response::new(code, Value::clone(object)))
 }
@@ -70,13 +154,7 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
         serde_json::from_slice::<Value>(&request.body).map_err(told)
     };
     let unfit = |value: &Value, into: &str| {
-        let kind = match value {
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-            Value::String(_) => "string",
-            Value::Bool(_) => "bool",
-            _ => "number",
-        };
+        let kind = body::go_kind(value);
         let words = format!("error decoding patch: json: cannot unmarshal {kind} into Go value of type {into}");
         Status::bad_request(words)
     };
@@ -89,14 +167,16 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
             Value::Array(steps) => Ok(Patch::Json(steps)),
             other => Err(unfit(&other, "[]handlers.jsonPatchOp")),
         },
-        "application/strategic-merge-patch+json" => Err(Status::new(
-            415,
-            "UnsupportedMediaType",
-            "the embedded cluster takes no strategic merge patch; use a merge patch, or `kubectl apply --server-side`",
-        )),
+        "application/strategic-merge-patch+json" => match json()? {
+            Value::Object(patch) => {
+                strategic::check(&patch).map_err(|_| Status::missing(STRATEGIC))?;
+                Ok(Patch::Strategic(patch))
+            }
+            other => Err(unfit(&other, "map[string]interface {}")),
+        },
         "application/apply-patch+yaml" => Err(Status::missing("server-side apply")),
         _ => Err(Status {
-            details: serde_json::json!({}),
+            details: json!({}),
             ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         }),
     }

@@ -30,6 +30,8 @@ type question struct {
 	Lenient bool `json:"lenient,omitempty"`
 	// What was applied before, one after the other; for `update`.
 	Before []json.RawMessage `json:"before,omitempty"`
+	// The objects around a set, for `sync`.
+	World json.RawMessage `json:"world,omitempty"`
 }
 
 func main() {
@@ -84,6 +86,8 @@ func respond(server *server, line []byte) (answer map[string]any) {
 			return failure(err)
 		}
 		return server.answer(question.Mode, question.Lenient, manifest, question.Before)
+	case "sync":
+		return syncOnce(question.World)
 	case "fields":
 		return fields(server)
 	default:

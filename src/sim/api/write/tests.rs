@@ -255,3 +255,95 @@ fn a_set_is_deleted_with_or_without_what_it_owns() {
     let gone = ask(&mut world, "DELETE", WEB, Value::Null).body;
     assert_eq!((gone["status"].as_str(), gone["details"]["kind"].as_str()), (Some("Success"), Some("statefulsets")));
 }
+
+#[test]
+fn a_scale_is_a_set_seen_from_its_replicas() {
+    let mut world = world();
+    let made = ask(&mut world, "POST", SETS, set("web")).body;
+    let scale = format!("{WEB}/scale");
+    let shown = ask(&mut world, "GET", &scale, Value::Null).body;
+    assert_eq!(shown["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(shown["spec"], json!({"replicas": 1}));
+    assert_eq!(shown["status"], json!({"replicas": 0, "selector": "app=web"}));
+    let mut more = shown.clone();
+    more["spec"]["replicas"] = json!(4);
+    let written = ask(&mut world, "PUT", &scale, more.clone());
+    assert_eq!((written.code, &written.body["spec"]["replicas"]), (200, &json!(4)));
+    assert_eq!(told(&ask(&mut world, "PUT", &scale, more)).1, "Conflict");
+    let refused = ask(&mut world, "PATCH", &scale, json!({"spec": {"replicas": -1}}));
+    let words =
+        "Scale.autoscaling \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0";
+    assert_eq!(told(&refused), (422, "Invalid", words));
+    let set = ask(&mut world, "GET", WEB, Value::Null).body;
+    assert_eq!((&set["spec"]["replicas"], &set["metadata"]["generation"]), (&json!(4), &json!(2)));
+    assert_eq!(ask(&mut world, "GET", &format!("{SETS}/nope/scale"), Value::Null).code, 404);
+}
+
+#[test]
+fn an_eviction_keeps_to_the_budget() {
+    let mut world = world();
+    for name in ["a", "b"] {
+        let mut pod = pod(name);
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        ask(&mut world, "POST", PODS, pod);
+        let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        ask(&mut world, "PATCH", &format!("{PODS}/{name}/status"), ready);
+    }
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let budget = json!({"metadata": {"name": "p"}, "spec": {
+        "minAvailable": 2, "selector": {"matchLabels": {"app": "web"}},
+    }});
+    ask(&mut world, "POST", budgets, budget);
+    let eviction = format!("{PODS}/a/eviction");
+    let evict = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
+    let refused = ask(&mut world, "POST", &eviction, evict.clone());
+    let words = "Cannot evict pod as it would violate the pod's disruption budget.";
+    assert_eq!(told(&refused), (429, "TooManyRequests", words));
+    assert_eq!(
+        refused.body["details"],
+        json!({"causes": [{
+            "reason": "DisruptionBudget",
+            "message": "The disruption budget p needs 2 healthy pods and has 2 currently",
+        }]})
+    );
+    ask(&mut world, "PATCH", &format!("{budgets}/p"), json!({"spec": {"minAvailable": "50%"}}));
+    let dry = ask(&mut world, "POST", &format!("{eviction}?dryRun=All"), evict.clone());
+    assert_eq!((dry.code, dry.body["status"].as_str()), (201, Some("Success")));
+    assert_eq!(ask(&mut world, "POST", &eviction, evict).code, 201);
+    let left = ask(&mut world, "GET", &format!("{PODS}/a"), Value::Null);
+    assert!(left.code == 404 || left.body["metadata"]["deletionTimestamp"].is_string(), "{left:?}");
+    let other = json!({"metadata": {"name": "b"}});
+    let words = "name in URL does not match name in Eviction object";
+    assert_eq!(told(&ask(&mut world, "POST", &eviction, other)), (400, "BadRequest", words));
+}
+
+#[test]
+fn all_of_a_kind_are_deleted_at_once() {
+    let mut world = world();
+    for name in ["a", "b"] {
+        ask(&mut world, "POST", SETS, set(name));
+    }
+    let gone = ask(&mut world, "DELETE", SETS, Value::Null).body;
+    assert_eq!((gone["kind"].as_str(), gone["items"].as_array().unwrap().len()), (Some("StatefulSetList"), 2));
+    assert_eq!(ask(&mut world, "GET", SETS, Value::Null).body["items"], json!([]));
+}
+
+#[test]
+fn a_namespace_ends_once_it_is_let_go_and_nothing_is_made_in_it_meanwhile() {
+    let mut world = world();
+    let one = "/api/v1/namespaces/shop";
+    let made = ask(&mut world, "POST", "/api/v1/namespaces", json!({"metadata": {"name": "shop"}})).body;
+    assert_eq!(made["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "shop"}));
+    let ending = ask(&mut world, "DELETE", one, Value::Null).body;
+    assert_eq!(
+        (&ending["status"]["phase"], &ending["spec"]),
+        (&json!("Terminating"), &json!({"finalizers": ["kubernetes"]}))
+    );
+    let refused = ask(&mut world, "POST", "/api/v1/namespaces/shop/pods", pod("p"));
+    let words =
+        "pods \"p\" is forbidden: unable to create new content in namespace shop because it is being terminated";
+    assert_eq!(told(&refused), (403, "Forbidden", words));
+    assert_eq!(refused.body["details"]["causes"][0]["reason"], "NamespaceTerminating");
+    crate::sim::api::delete::finish_namespace(&mut world, "shop");
+    assert_eq!(ask(&mut world, "GET", one, Value::Null).code, 404);
+}

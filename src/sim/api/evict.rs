@@ -1,0 +1,131 @@
+//! `/eviction`: a DELETE of a pod that keeps to the disruption budgets.
+
+use serde_json::{Value, json};
+
+use super::delete::{Deletion, delete};
+use crate::sim::resource::Resource;
+use crate::sim::status::Status;
+use crate::sim::store::Key;
+use crate::sim::world::World;
+
+/// Evicts a pod, unless a budget forbids it.
+///
+/// # Errors
+/// 429 where a budget would not be kept; else as the server refuses a DELETE.
+pub(crate) fn evict(world: &mut World, key: &Key, options: &Deletion) -> Result<(), Status> {
+    let pod = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
+    let text = |at: &str| pod.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    // Who is not at work is missed by nobody.
+    let idle = matches!(text("/status/phase"), "Pending" | "Succeeded" | "Failed")
+        || pod.pointer("/metadata/deletionTimestamp").is_some();
+    if !idle {
+        let budgets = world.store.list(Resource::Budgets, Some(&key.namespace)).map(|(_, budget)| budget.clone());
+        let budgets: Vec<_> =
+            budgets.filter(|it| selects(&it["spec"]["selector"], &pod["metadata"]["labels"])).collect();
+        match budgets.as_slice() {
+            [] => {}
+            [budget] => keep_to(world, key, &pod, budget)?,
+            _ => {
+                let words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not \
+                     support.";
+                return Err(Status::new(500, "", words));
+            }
+        }
+    }
+    delete(world, key, options)?;
+    Ok(())
+}
+
+/// Refuses what would leave too few.
+fn keep_to(world: &World, key: &Key, pod: &Value, budget: &Value) -> Result<(), Status> {
+    let spec = &budget["spec"];
+    let pods = world.store.list(Resource::Pods, Some(&key.namespace)).map(|(_, pod)| pod);
+    let all: Vec<_> = pods.filter(|it| selects(&spec["selector"], &it["metadata"]["labels"])).collect();
+    let expected = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let healthy = all.iter().filter(|it| is_healthy(it)).count();
+    let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
+    let desired = match (count(&spec["minAvailable"], expected), count(&spec["maxUnavailable"], expected)) {
+        (Some(least), _) => least,
+        (None, Some(most)) => (expected - most).max(0),
+        // A budget that says nothing lets one go at a time.
+        (None, None) => (expected - 1).max(0),
+    };
+    let enough = healthy > desired;
+    let broken = !is_healthy(pod);
+    let always = spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+    if enough || broken && (always || healthy >= desired && desired > 0) {
+        return Ok(());
+    }
+    let name = budget["metadata"]["name"].as_str().unwrap_or_default();
+    let told = format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently");
+    let words = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let details = json!({"causes": [{"reason": "DisruptionBudget", "message": told}]});
+    Err(Status { details, ..Status::new(429, "TooManyRequests", words) })
+}
+
+fn is_healthy(pod: &Value) -> bool {
+    let ready = pod["status"]["conditions"].as_array().into_iter().flatten();
+    pod.pointer("/metadata/deletionTimestamp").is_none()
+        && ready.into_iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
+}
+
+/// A number, or a share of the pods there should be, rounded up.
+fn count(value: &Value, of: i64) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => {
+            let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
+            Some(percent.saturating_mul(of).saturating_add(99) / 100)
+        }
+        _ => None,
+    }
+}
+
+/// Whether labels are those that a selector asks for; none selects nothing, an empty one everything.
+pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
+    if !selector.is_object() {
+        return false;
+    }
+    let label = |key: &str| labels.get(key).and_then(Value::as_str);
+    let pairs = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    pairs.into_iter().all(|(key, value)| label(key) == value.as_str())
+        && expressions.all(|expression| {
+            let found = label(expression["key"].as_str().unwrap_or_default());
+            let mut values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let listed = found.is_some_and(|found| values.any(|value| value == found));
+            match expression["operator"].as_str().unwrap_or_default() {
+                "In" => listed,
+                "NotIn" => !listed,
+                "Exists" => found.is_some(),
+                "DoesNotExist" => found.is_none(),
+                _ => false,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{count, selects};
+
+    #[test]
+    fn a_share_is_rounded_up() {
+        assert_eq!(count(&json!("50%"), 3), Some(2));
+        assert_eq!(count(&json!(2), 3), Some(2));
+        assert_eq!(count(&json!(null), 3), None);
+        assert_eq!(count(&json!("half"), 3), None);
+    }
+
+    #[test]
+    fn a_budget_means_the_pods_that_it_selects() {
+        let labels = json!({"app": "web"});
+        assert!(selects(&json!({}), &labels));
+        assert!(!selects(&json!(null), &labels));
+        assert!(selects(&json!({"matchLabels": {"app": "web"}}), &labels));
+        assert!(!selects(&json!({"matchLabels": {"app": "db"}}), &labels));
+        let not = json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]});
+        assert!(!selects(&not, &labels));
+    }
+}
