@@ -20,7 +20,7 @@ pub(crate) enum Patch {
     Merge(Value),
     /// Steps.
     Json(Vec<Value>),
-    /// What is laid over the object as its schema says, of which little is needed here; checked.
+    /// What is laid over the object as its schema says; checked.
     Strategic(Map<String, Value>),
     /// What its manager wants of the object: a server-side apply.
     Apply(Value),
@@ -28,10 +28,10 @@ pub(crate) enum Patch {
 
 impl Patch {
     /// The object with the change made.
-    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn apply(&self, object: &mut Value, resource: Resource) -> Result<(), Status> {
         match self {
             Self::Merge(patch) => merge(object, patch),
-            Self::Strategic(patch) => strategic::merge(object, patch),
+            Self::Strategic(patch) => strategic::merge(object, patch, strategic::schema(resource)),
             // Made with the owners of fields in sight: see [`applied`].
             Self::Apply(_) => {}
             Self::Json(steps) => {
@@ -63,7 +63,7 @@ pub(crate) fn patch(
     }
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
-    patch.apply(&mut new)?;
+    patch.apply(&mut new, key.resource)?;
     change(world, key, &old, sub, new, terms)
 }
 
