@@ -13,6 +13,11 @@ use crate::manifest::go_json;
 /// Mirrors `newRevision` in `pkg/controller/statefulset/stateful_set_utils.go` and `ControllerRevisionName` in
 /// `pkg/controller/history/controller_history.go`.
 pub fn name(set_name: &str, defaulted_template: &Value, collision_count: i32) -> String {
+    name_of(set_name, &hash(defaulted_template, collision_count))
+}
+
+/// The name of the ControllerRevision with that hash.
+pub fn name_of(set_name: &str, hash: &str) -> String {
     /// Longer names are cut here, so that the hash fits behind them.
     const MAX_PREFIX: usize = 223;
     let mut end = set_name.len().min(MAX_PREFIX);
@@ -20,15 +25,20 @@ pub fn name(set_name: &str, defaulted_template: &Value, collision_count: i32) ->
         end -= 1;
     }
     let prefix = set_name.get(..end).unwrap_or(set_name);
-    format!("{prefix}-{}", hash(defaulted_template, collision_count))
+    format!("{prefix}-{hash}")
 }
 
 /// The hash at the end of the name, which is the value of the label `controller.kubernetes.io/hash` too.
 ///
 /// Mirrors `HashControllerRevision`: FNV-1 over the patch and the collision count, in the alphabet of `SafeEncodeString`.
 pub fn hash(defaulted_template: &Value, collision_count: i32) -> String {
+    hash_of(&patch(defaulted_template), collision_count)
+}
+
+/// The same of the [`patch`] itself.
+pub fn hash_of(patch: &str, collision_count: i32) -> String {
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let data = patch(defaulted_template) + &collision_count.to_string();
+    let data = patch.to_owned() + &collision_count.to_string();
     let decimal = fnv1(data.as_bytes()).to_string();
     decimal.bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()])).collect()
 }

@@ -100,6 +100,7 @@ impl World {
         };
         self.told = self.store.version();
         for change in changes {
+            self.monitor.changed(&change, &self.store, self.now);
             self.wake(&change);
         }
     }

@@ -60,8 +60,10 @@ pub enum Loss {
 pub struct Response {
     /// The HTTP status code.
     pub code: u16,
-    /// The body.
+    /// The body; a text where the content type is no JSON.
     pub body: Value,
+    /// The `Content-Type` header.
+    pub content_type: &'static str,
     /// `Warning` headers, without code and agent.
     pub warnings: Vec<String>,
 }
@@ -69,6 +71,19 @@ pub struct Response {
 impl Response {
     /// An answer without warnings.
     pub fn new(code: u16, body: Value) -> Self {
-        Self { code, body, warnings: Vec::new() }
+        Self { code, body, content_type: "application/json", warnings: Vec::new() }
+    }
+
+    /// A plain text.
+    pub fn text(code: u16, text: &str) -> Self {
+        Self { content_type: "text/plain; charset=utf-8", ..Self::new(code, text.into()) }
+    }
+
+    /// The body as it is sent.
+    pub fn bytes(&self) -> Vec<u8> {
+        match &self.body {
+            Value::String(text) if self.content_type.starts_with("text/") => text.clone().into_bytes(),
+            body => body.to_string().into_bytes(),
+        }
     }
 }

@@ -15,6 +15,8 @@ pub struct Status {
     pub message: String,
     /// `details`; left out where null.
     pub details: Value,
+    /// `metadata.continue`: where a list may go on; empty where it may not.
+    pub page: String,
 }
 
 /// One of the causes of a refusal.
@@ -63,7 +65,7 @@ impl Cause {
 impl Status {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null }
+        Self { code, reason, message: message.into(), details: Value::Null, page: String::new() }
     }
 
     fn about(mut self, resource: Resource, name: &str) -> Self {
@@ -150,6 +152,52 @@ impl Status {
         Self { details: Value::Object(details), ..Self::new(422, "Invalid", message) }
     }
 
+    /// 422, options that do not go together.
+    pub fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        Self::invalid_kind("meta.k8s.io", kind, "", causes)
+    }
+
+    /// 410, a resource version whose changes are forgotten.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 504, a resource version that is still to come.
+    pub fn version_too_large(asked: u64, now: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {now}");
+        let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        let details = json!({"causes": [cause], "retryAfterSeconds": 1});
+        Self { details, ..Self::new(504, "Timeout", message) }
+    }
+
+    /// 406. `known`: what is asked for is a media type of a real server's.
+    pub fn not_acceptable(known: bool) -> Self {
+        if known {
+            return Self::new(406, "NotAcceptable", "only the following media types are accepted: application/json");
+        }
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self { details: json!({}), ..Self::new(406, "NotAcceptable", message) }
+    }
+
+    /// 415, a body in a form that is not read here.
+    pub fn unsupported_media() -> Self {
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json, application/yaml";
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// 404, a path that leads nowhere.
+    pub fn nowhere() -> Self {
+        let message = "the server could not find the requested resource";
+        Self { details: json!({}), ..Self::new(404, "NotFound", message) }
+    }
+
+    /// 405.
+    pub fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self { details: json!({}), ..Self::new(405, "MethodNotAllowed", message) }
+    }
+
     /// 501: what the embedded cluster does not have. A real one may well have it.
     pub fn missing(what: &str) -> Self {
         let message = format!("the embedded cluster does not have {what}; a real one may");
@@ -171,6 +219,9 @@ impl Status {
         }
         if !self.details.is_null() {
             status["details"] = self.details.clone();
+        }
+        if !self.page.is_empty() {
+            status["metadata"]["continue"] = self.page.as_str().into();
         }
         status
     }

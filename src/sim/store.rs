@@ -92,6 +92,27 @@ impl Store {
         self.objects.iter()
     }
 
+    /// The objects of a kind as they were at a version; none where that is forgotten.
+    pub fn list_at(&self, version: u64, resource: Resource, namespace: Option<&str>) -> Option<Vec<(Key, Arc<Value>)>> {
+        if version < self.compacted {
+            return None;
+        }
+        let mut objects: BTreeMap<Key, Arc<Value>> =
+            self.list(resource, namespace).map(|(key, object)| (key.clone(), object.clone())).collect();
+        // What happened since is taken back, the latest first.
+        for change in self.changes.iter().rev().take_while(|change| change.version > version) {
+            let key = &change.key;
+            if key.resource != resource || namespace.is_some_and(|namespace| namespace != key.namespace) {
+                continue;
+            }
+            match &change.before {
+                Some(before) => objects.insert(key.clone(), before.clone()),
+                None => objects.remove(key),
+            };
+        }
+        Some(objects.into_iter().collect())
+    }
+
     /// Writes an object, which takes the next resource version; the object as stored.
     ///
     /// Whether anything differs from before is for the caller to know.
@@ -207,6 +228,27 @@ mod tests {
         assert_eq!(past.since(1).unwrap().count(), 1);
         store.compact(3);
         assert!(store.at(2).is_none());
+    }
+
+    #[test]
+    fn the_past_can_be_listed_as_far_as_it_is_remembered() {
+        let mut store = Store::default();
+        store.put(pod("a"), json!({"metadata": {}}));
+        store.put(pod("b"), json!({"metadata": {}}));
+        store.put(pod("a"), json!({"metadata": {}}));
+        store.remove(&pod("b"));
+        store.put(Key::new(Resource::Pods, "zoo", "c"), json!({"metadata": {}}));
+        let at = |store: &Store, version| {
+            let all = store.list_at(version, Resource::Pods, Some("shop"))?;
+            Some(all.iter().map(|(key, it)| format!("{}{}", key.name, it["metadata"]["resourceVersion"])).collect())
+        };
+        let expected: [&[&str]; 6] =
+            [&[], &["a\"1\""], &["a\"1\"", "b\"2\""], &["a\"3\"", "b\"2\""], &["a\"3\""], &["a\"3\""]];
+        for (version, expected) in (0..).zip(expected) {
+            assert_eq!(at(&store, version), Some(expected.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()));
+        }
+        store.compact(3);
+        assert!(at(&store, 2).is_none() && at(&store, 3).is_some());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::compat::{Compat, Version};
 use super::fault::{self, Door, Faults, Spoilt};
 use super::kubelet::{Pace, Script};
 use super::life::{Life, Task};
+use super::monitor::{Monitor, Violation, Write};
 use super::request::{Answer, Request};
 use super::store::{Key, Store};
 
@@ -63,6 +64,8 @@ pub struct World {
     pub(crate) told: u64,
     /// What goes wrong with requests.
     door: Door,
+    /// What must not happen.
+    pub(crate) monitor: Monitor,
 }
 
 impl World {
@@ -77,6 +80,7 @@ impl World {
             life: Life::new(settings.pace),
             told: 0,
             door: Door::new(settings.seed),
+            monitor: Monitor::default(),
         };
         api::furnish(&mut world);
         world.go_wrong(settings.faults.clone());
@@ -100,6 +104,21 @@ impl World {
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
+        let written = if fault::is_write(request) { api::names(&request.path) } else { None };
+        let before = written.as_ref().and_then(|(key, _)| self.store.get(key).cloned());
+        let answer = self.carry_out(request);
+        // Changes come first: what the write itself made is news to nobody who judges it by what was before.
+        if let (Some((key, part)), Answer::Whole(response)) = (&written, &answer) {
+            let after = self.store.get(key).cloned();
+            let done = response.code < 300;
+            let write = Write { request, key, part: *part, before, after, done };
+            self.monitor.wrote(&write, &self.store, self.now);
+        }
+        self.tell();
+        answer
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Answer {
         // One object is always read as it is; lists and watches may come from a server whose cache lags behind.
         let lists = request.method == "GET" && request.parameter("resourceVersion").is_some();
         let past = if lists { self.past(&request.user) } else { None };
@@ -111,7 +130,6 @@ impl World {
         if let Answer::Watch(watch) = &mut answer {
             watch.user.clone_from(&request.user);
         }
-        self.tell();
         answer
     }
 
@@ -151,6 +169,21 @@ impl World {
     /// From now on this goes wrong with requests, and writes count from 1.
     pub fn go_wrong(&mut self, faults: Faults) {
         self.door.set(faults);
+    }
+
+    /// What must not happen and did, by the invariants of a rollout.
+    pub fn violations(&self) -> &[Violation] {
+        self.monitor.violations()
+    }
+
+    /// Says that everything is where it should be, or no longer: whatever the daemon writes while it is, is a violation.
+    pub fn at_rest(&mut self, rest: bool) {
+        self.monitor.quiet = rest;
+    }
+
+    /// Says that a commit gives claims up in words.
+    pub fn give_up_claims(&mut self) {
+        self.monitor.claims_may_go = true;
     }
 
     /// How many writes of a user came to the door since it was last told what goes wrong.

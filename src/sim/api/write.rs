@@ -78,7 +78,7 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
             let patch = read_patch(request)?;
             scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
         }
-        _ => return Err(not_allowed()),
+        _ => return Err(Status::method_not_allowed()),
     };
     Ok(Answer::Whole(Response::new(200, scale)))
 }
@@ -89,7 +89,7 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
         return Err(Status::missing(&format!("eviction of {}", key.resource.plural())));
     }
     if request.method != "POST" {
-        return Err(not_allowed());
+        return Err(Status::method_not_allowed());
     }
     let terms = Terms::read(request, "CreateOptions")?;
     let eviction = body::of_kind(request, "policy/v1", "Eviction")?;
@@ -101,12 +101,6 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
     evict(world, key, &options)?;
     let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::Whole(Response::new(201, success)))
-}
-
-/// 405.
-fn not_allowed() -> Status {
-    let words = "the server does not allow this method on the requested resource";
-    Status { details: json!({}), ..Status::new(405, "MethodNotAllowed", words) }
 }
 
 /// DELETE of all objects of a kind that are chosen: what they were is the answer, whatever becomes of them.

@@ -26,7 +26,7 @@ fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
     let now = world.now;
     match world.handle(now, &request) {
         Answer::Whole(response) => response,
-        other => panic!("no whole answer: {other:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
