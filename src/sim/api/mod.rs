@@ -11,6 +11,7 @@ use super::store::Key;
 use super::world::World;
 
 mod accept;
+pub mod apply;
 mod body;
 mod create;
 pub(crate) mod delete;
@@ -20,6 +21,7 @@ pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
+pub(crate) mod own;
 mod page;
 pub(crate) mod patch;
 mod read;

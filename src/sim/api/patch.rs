@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Terms;
 use super::route::Sub;
-use super::update::change;
+use super::update::{Owned, change};
 use super::{json_patch, strategic};
 use crate::sim::status::Status;
 use crate::sim::store::Key;
@@ -56,7 +56,7 @@ pub(crate) fn patch(
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
     patch.apply(&mut new)?;
-    change(world, key, &old, sub, new, terms)
+    change(world, key, &old, sub, new, terms, Owned::ByWriter)
 }
 
 /// Lays a merge patch over a value.

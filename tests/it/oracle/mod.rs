@@ -7,9 +7,11 @@ mod generate;
 mod lint;
 mod mutate;
 mod recorded;
+mod requests;
 mod shrink;
 mod types;
 mod values;
+mod writes;
 
 use std::{
     env,
