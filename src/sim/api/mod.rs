@@ -21,6 +21,7 @@ pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
+pub(crate) mod own;
 mod page;
 pub(crate) mod patch;
 mod protobuf;
@@ -112,8 +113,7 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
                 let selection = Selection::read(resource, view.newer, request)?;
                 write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
             }
-            "PUT" | "PATCH" => Err(Status::method_not_allowed()),
-            _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
+            _ => Err(Status::method_not_allowed()),
         },
         Some(name) => match (method, sub) {
             ("GET", Sub::None | Sub::Status) => {
