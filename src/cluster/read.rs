@@ -106,6 +106,25 @@ pub async fn controller_revisions(
     Ok(revisions)
 }
 
+/// The pods and ControllerRevisions that a set's selector finds, each with its resource, as the server shows them.
+///
+/// # Errors
+/// See [`RequestError`].
+pub async fn owned_objects(
+    cluster: &Cluster,
+    workload: &WorkloadId,
+    set: &Value,
+) -> Result<Vec<(&'static str, Value)>, RequestError> {
+    let selector = wire::selector(set.to_string().as_bytes()).map_err(|error| unreadable("StatefulSet", &error))?;
+    let mut objects = Vec::new();
+    for resource in ["controllerrevisions", "pods"] {
+        let call = Call::list(resource, &workload.namespace).query("labelSelector", &selector.query());
+        let (found, _) = list_pages(cluster, &call, |item| serde_json::from_str(item).map(Some)).await?;
+        objects.extend(found.into_iter().map(|object: Value| (resource, object)));
+    }
+    Ok(objects)
+}
+
 /// What an apply of this manifest would come to: the set, and the object as the server shows it. Changes nothing.
 ///
 /// `force` takes fields from other managers, as an adoption or `resume --overwrite` would.

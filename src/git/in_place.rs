@@ -68,17 +68,17 @@ impl Mirror {
 
     /// A folder that belongs to no repository, as if it were all of one: its files are read by [`Mirror::work_tree_commit`].
     ///
-    /// `scratch` is an empty folder, for the repository that it takes; nothing is written to `folder`.
+    /// `path` is the folder inside of it that holds the manifests; `scratch` is an empty one, for the repository that it takes; nothing is written to `folder`.
     ///
     /// # Errors
     /// [`GitError::Mirror`] where the one cannot be made.
-    pub fn of_folder(folder: &Path, scratch: &Path) -> Result<Self, GitError> {
+    pub fn of_folder(folder: &Path, path: &str, scratch: &Path) -> Result<Self, GitError> {
         super::mirror::verify_ourselves();
         let failed = |error: git2::Error| GitError::Mirror { path: scratch.to_owned(), cause: Cause::from(&error) };
         let repo = super::mirror::create(scratch)?;
         repo.set_workdir(folder, false).map_err(failed)?;
         Ok(Self {
-            source: Source::in_place(folder, "")?,
+            source: Source::in_place(folder, path)?,
             credentials: Credentials::default(),
             dir: scratch.to_owned(),
             repo,

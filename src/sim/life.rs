@@ -6,10 +6,15 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::hands;
+use super::compat::Compat;
+use super::controllers::garbage_collector::{GarbageCollector, Item};
+use super::controllers::stateful_set::{self, StatefulSets};
+use super::controllers::{claims, controller_of};
+use super::hands::{self, Hands, PodIndex};
 use super::kubelet::schedule::{self, Claim, Verdict};
 use super::kubelet::script::Moment;
 use super::kubelet::{self, NODE, Pace, Script, Step};
+use super::recorder::Recorder;
 use super::resource::Resource;
 use super::store::{Change, Key};
 use super::world::World;
@@ -18,6 +23,13 @@ use super::world::World;
 const SCHEDULER: SignedDuration = SignedDuration::from_millis(2);
 /// From a change to the kubelet's look at it.
 const KUBELET: SignedDuration = SignedDuration::from_millis(2);
+
+/// From a change to a controller's look at it: an informer's and a queue's delay, in which changes come together.
+const CONTROLLER: SignedDuration = SignedDuration::from_millis(3);
+/// When a controller tries again what was refused: doubled each time.
+const AGAIN: SignedDuration = SignedDuration::from_millis(5);
+/// The longest that it waits.
+const LONGEST: SignedDuration = SignedDuration::from_secs(1000);
 
 /// Something that will happen by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +42,20 @@ pub(crate) enum Task {
     Act(Key, Step),
     /// A stroke of the script falls, or is over.
     Stroke(usize, bool),
+    /// The StatefulSet controller looks at a set.
+    Sync(Key),
+    /// It looks again, whatever happens before.
+    SyncAgain(Key),
+    /// The garbage collector looks at an object.
+    Collect(Item),
+    /// The claims' controllers look at a claim.
+    Claim(Key),
+    /// A namespace that is going is emptied.
+    Empty(String),
 }
 
 /// What the parts that act by themselves remember.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Life {
     /// How fast pods are.
     pub(crate) pace: Pace,
@@ -49,12 +71,34 @@ pub(crate) struct Life {
     /// The addresses of pods, by uid.
     addresses: BTreeMap<String, u32>,
     given: u32,
+    /// Pods by their controllers.
+    pub(crate) pods: PodIndex,
+    /// What was told in events.
+    pub(crate) recorder: Recorder,
+    sets: StatefulSets,
+    collector: GarbageCollector,
+    /// How often in a row something was refused.
+    refused: BTreeMap<Task, u32>,
 }
 
 impl Life {
     /// Nothing has happened yet.
-    pub(crate) fn new(pace: Pace) -> Self {
-        Self { pace, ..Self::default() }
+    pub(crate) fn new(pace: Pace, compat: Compat) -> Self {
+        Self {
+            pace,
+            script: Script::default(),
+            began: Timestamp::UNIX_EPOCH,
+            spent: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            unplaced: BTreeSet::new(),
+            addresses: BTreeMap::new(),
+            given: 0,
+            pods: PodIndex::default(),
+            recorder: Recorder::default(),
+            sets: StatefulSets::new(compat),
+            collector: GarbageCollector::default(),
+            refused: BTreeMap::new(),
+        }
     }
 
     /// The stroke that hits a pod now.
@@ -107,8 +151,21 @@ impl World {
 
     fn wake(&mut self, change: &Change) {
         let key = &change.key;
+        // Nobody owns an event, and nobody waits for one.
+        if key.resource != Resource::Events {
+            for item in self.life.collector.observe(key.resource, &change.object, change.gone) {
+                self.later(CONTROLLER, Task::Collect(item));
+            }
+        }
+        if change.gone {
+            let namespace = Key::new(Resource::Namespaces, "", &key.namespace);
+            if self.store.get(&namespace).is_some_and(|it| is_dying(it)) {
+                self.later(CONTROLLER, Task::Empty(key.namespace.clone()));
+            }
+        }
         match key.resource {
             Resource::Pods => {
+                self.wake_for_pod(change);
                 if let Some(step) = self.life.waits.remove(key) {
                     self.agenda.drop(&Task::Act(key.clone(), step));
                 }
@@ -126,7 +183,14 @@ impl World {
                     self.later(KUBELET, Task::Look(key.clone()));
                 }
             }
+            Resource::StatefulSets => self.later(CONTROLLER, Task::Sync(key.clone())),
+            Resource::Namespaces if !change.gone && is_dying(&change.object) => {
+                self.later(CONTROLLER, Task::Empty(key.name.clone()));
+            }
             Resource::Claims => {
+                if !change.gone {
+                    self.later(CONTROLLER, Task::Claim(key.clone()));
+                }
                 let waiting: Vec<Key> =
                     self.life.unplaced.iter().filter(|pod| pod.namespace == key.namespace).cloned().collect();
                 for pod in waiting {
@@ -140,6 +204,67 @@ impl World {
         }
     }
 
+    /// Wakes the controllers that a pod concerns.
+    fn wake_for_pod(&mut self, change: &Change) {
+        self.life.pods.change(change);
+        let (old, new) = (change.before.as_deref(), Some(&*change.object).filter(|_| !change.gone));
+        let old = if change.gone { Some(&*change.object) } else { old };
+        // One that is controlled by something else is no set's business.
+        let concerns =
+            |pod: &Value| controller_of(pod).is_none_or(|it| it.get("kind").is_some_and(|kind| kind == "StatefulSet"));
+        if old.is_some_and(concerns) || new.is_some_and(concerns) {
+            let compat = self.compat;
+            for wake in stateful_set::wakes(&Hands::new(self), compat, old, new) {
+                let set = Key::new(Resource::StatefulSets, &change.key.namespace, &wake.name);
+                match wake.after {
+                    None => self.later(CONTROLLER, Task::Sync(set)),
+                    Some(wait) => self.later(wait, Task::SyncAgain(set)),
+                }
+            }
+        }
+        for name in schedule::claims(&change.object) {
+            let claim = Key::new(Resource::Claims, &change.key.namespace, name);
+            if self.store.get(&claim).is_some_and(|it| is_dying(it)) {
+                self.later(CONTROLLER, Task::Claim(claim));
+            }
+        }
+    }
+
+    /// A sync of a set: one at a time, and again later where it was refused.
+    fn sync(&mut self, key: &Key) {
+        let mut sets = std::mem::replace(&mut self.life.sets, StatefulSets::new(self.compat));
+        let now = self.now;
+        let outcome = sets.sync(&mut Hands::of_set(self, key), &key.namespace, &key.name, now);
+        self.life.sets = sets;
+        self.settle(Task::Sync(key.clone()), Task::SyncAgain(key.clone()), outcome.error.is_some());
+        if let Some(wait) = outcome.requeue_after {
+            self.later(wait, Task::SyncAgain(key.clone()));
+        }
+    }
+
+    fn collect(&mut self, item: &Item) {
+        let mut collector = std::mem::take(&mut self.life.collector);
+        let done = collector.sync(&mut Hands::new(self), item);
+        self.life.collector = collector;
+        let task = Task::Collect(item.clone());
+        self.settle(task.clone(), task, done.is_err());
+        for item in done.unwrap_or_default() {
+            self.later(CONTROLLER, Task::Collect(item));
+        }
+    }
+
+    /// What was refused is tried again, later each time.
+    fn settle(&mut self, task: Task, again: Task, refused: bool) {
+        if !refused {
+            self.life.refused.remove(&task);
+            return;
+        }
+        let times = self.life.refused.entry(task).or_insert(0);
+        let wait = AGAIN.checked_mul(1 << (*times).min(20)).unwrap_or(LONGEST).min(LONGEST);
+        *times += 1;
+        self.later(wait, again);
+    }
+
     /// Lets something happen.
     pub(crate) fn run(&mut self, task: Task) {
         match task {
@@ -150,6 +275,14 @@ impl World {
                 self.act(&key, step);
             }
             Task::Stroke(at, _) => self.strike(at),
+            Task::Sync(key) | Task::SyncAgain(key) => self.sync(&key),
+            Task::Collect(item) => self.collect(&item),
+            Task::Claim(key) => {
+                let done = claims::sync(&mut Hands::new(self), &key.namespace, &key.name);
+                let task = Task::Claim(key);
+                self.settle(task.clone(), task, done.is_err());
+            }
+            Task::Empty(namespace) => _ = hands::empty(self, &namespace),
         }
     }
 
@@ -237,6 +370,10 @@ impl World {
             self.later(SignedDuration::ZERO, if placed { Task::Look(pod) } else { Task::Place(pod) });
         }
     }
+}
+
+fn is_dying(object: &Value) -> bool {
+    object.get("metadata").and_then(|it| it.get("deletionTimestamp")).is_some_and(|time| !time.is_null())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod kubelet;
 mod life;
 mod look;
 mod monitor;
+mod recorder;
 mod request;
 mod resource;
 pub mod serve;

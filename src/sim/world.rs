@@ -77,7 +77,7 @@ impl World {
             chance: Chance::new(settings.seed),
             now: settings.start,
             agenda: Agenda::default(),
-            life: Life::new(settings.pace),
+            life: Life::new(settings.pace, settings.compat),
             told: 0,
             door: Door::new(settings.seed),
             monitor: Monitor::default(),

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(super) mod completion;
+pub(super) mod demo;
 pub(super) mod diff;
 pub(super) mod hash;
 pub(super) mod history;
@@ -11,6 +12,7 @@ pub(super) mod people;
 pub(super) mod plan;
 pub(super) mod render;
 pub(super) mod run;
+pub(super) mod simulate;
 pub(super) mod status;
 pub(super) mod trace;
 pub(super) mod version;
@@ -24,8 +26,10 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
     match command {
         Command::Run(args) => run::run(&args, context),
         Command::Plan(args) => plan::run(&args, context),
+        Command::Simulate(args) => simulate::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::History(args) => history::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Trace(args) => trace::run(&args, context),
         Command::Promote(args) => people::promote(&args, context),

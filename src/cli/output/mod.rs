@@ -6,6 +6,8 @@ pub(crate) mod history;
 pub(crate) mod plan;
 pub(crate) mod plan_markdown;
 pub(crate) mod plan_text;
+pub(crate) mod simulation;
+pub(crate) mod simulation_text;
 pub(crate) mod status;
 pub(crate) mod status_text;
 pub(crate) mod table;

@@ -190,8 +190,8 @@ fn short_commit(commit: &str) -> String {
     CommitId(commit.to_owned()).short().to_owned()
 }
 
-/// The phase in its colour.
-fn painted(phase: Phase, color: bool) -> String {
+/// A phase, in the colour that goes with it where it may be coloured.
+pub(crate) fn painted(phase: Phase, color: bool) -> String {
     if !color {
         return phase.to_string();
     }

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use super::decode;
+use super::terms::Unknown;
 use crate::manifest;
+use crate::manifest::default::Level;
 use crate::sim::request::Request;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -11,7 +14,14 @@ use crate::sim::status::Status;
 const MOST_BYTES: usize = 3 << 20;
 
 /// The object that a POST or a PUT brings, of that kind.
-pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Status> {
+///
+/// With what there is to be warned of: fields that are not known, or stated twice.
+pub(super) fn object(
+    request: &Request,
+    resource: Resource,
+    level: Level,
+    unknown: Unknown,
+) -> Result<(Value, Vec<String>), Status> {
     let object = value(request, resource.kind())?;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
@@ -21,7 +31,24 @@ pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Sta
     if !known {
         return Err(Status::bad_request(misfit(resource, version, kind)));
     }
-    Ok(object)
+    let handled = |why: String| {
+        let version = resource.api_version();
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let kind = resource.kind();
+        Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    };
+    decode::check(resource, &object, level).map_err(handled)?;
+    if unknown == Unknown::Ignore {
+        return Ok((object, Vec::new()));
+    }
+    let remarks = match media(request) {
+        "application/yaml" => decode::unknown(resource, &object, level),
+        _ => decode::remarks(resource, &request.body, level),
+    };
+    if unknown == Unknown::Strict && !remarks.is_empty() {
+        return Err(handled(format!("strict decoding error: {}", remarks.join(", "))));
+    }
+    Ok((object, remarks))
 }
 
 /// What the server says of an object of another kind.

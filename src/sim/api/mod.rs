@@ -14,6 +14,7 @@ mod accept;
 pub mod apply;
 mod body;
 mod create;
+mod decode;
 pub(crate) mod delete;
 mod discovery;
 mod events;

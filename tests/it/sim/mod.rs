@@ -1,3 +1,4 @@
 //! The embedded cluster, asked as a client asks it.
 
+mod product;
 mod serve;

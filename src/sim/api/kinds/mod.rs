@@ -16,6 +16,7 @@ mod pod;
 mod pod_spec;
 mod revision;
 mod stateful_set;
+mod warnings;
 
 pub(super) use metadata::{check as check_metadata, check_change as check_metadata_change};
 
@@ -119,6 +120,20 @@ pub(super) fn shape_status(resource: Resource, object: &mut Value) {
                 object["status"] = json!({});
             }
         }
+    }
+}
+
+/// What a writer is warned of.
+pub(super) fn warnings(resource: Resource, old: Option<&Value>, new: &Value) -> Vec<String> {
+    let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
+    // Who changes nothing of it has been warned before.
+    if old.is_some_and(|old| generation(old) == generation(new)) {
+        return Vec::new();
+    }
+    match resource {
+        Resource::StatefulSets => warnings::of_set(&new["spec"]),
+        Resource::Pods if old.is_none() => warnings::of_pod(&new["spec"], "spec"),
+        _ => Vec::new(),
     }
 }
 
