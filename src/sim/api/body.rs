@@ -29,7 +29,7 @@ pub(super) fn object(
     let known = (version.is_empty() || version == resource.api_version() || alias)
         && (kind.is_empty() || kind == resource.kind());
     if !known {
-        return Err(Status::bad_request(misfit(resource, version, kind)));
+        return Err(Status::bad_request(misfit(resource, version, kind, level)));
     }
     let handled = |why: String| {
         let version = resource.api_version();
@@ -52,15 +52,30 @@ pub(super) fn object(
 }
 
 /// What the server says of an object of another kind.
-fn misfit(resource: Resource, version: &str, kind: &str) -> String {
+fn misfit(resource: Resource, version: &str, kind: &str, level: Level) -> String {
+    // What is another kind of ours could be read, but not turned into this one.
+    let other = Resource::ALL.into_iter().find(|it| it.api_version() == version && it.kind() == kind);
+    let package = match resource.group() {
+        "" => "core",
+        group => group.split('.').next().unwrap_or(group),
+    };
     let own = resource.api_version();
+    if let Some(other) = other.filter(|other| *other != resource) {
+        let own = own.rsplit('/').next().unwrap_or(own);
+        let (kind, into) = (other.kind(), resource.kind());
+        return format!(
+            "{kind} in version \"{own}\" cannot be handled as a {into}: converting (v1.{kind}) to ({package}.{into}): \
+             unknown conversion"
+        );
+    }
     let own = own.rsplit('/').next().unwrap_or(own);
     let said = if kind.is_empty() { resource.kind() } else { kind };
     let at = if version.is_empty() { resource.api_version() } else { version };
     format!(
         "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
-         in scheme \"pkg/runtime/scheme.go:111\"",
-        resource.kind()
+         in scheme \"pkg/runtime/scheme.go:{}\"",
+        resource.kind(),
+        if level < Level::V1_36 { 110 } else { 111 }
     )
 }
 
