@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use super::decode;
+use super::terms::Unknown;
 use crate::manifest;
+use crate::manifest::default::Level;
 use crate::sim::request::Request;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -11,7 +14,14 @@ use crate::sim::status::Status;
 const MOST_BYTES: usize = 3 << 20;
 
 /// The object that a POST or a PUT brings, of that kind.
-pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Status> {
+///
+/// With what there is to be warned of: fields that are not known, or stated twice.
+pub(super) fn object(
+    request: &Request,
+    resource: Resource,
+    level: Level,
+    unknown: Unknown,
+) -> Result<(Value, Vec<String>), Status> {
     let object = value(request, resource.kind())?;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
@@ -19,21 +29,53 @@ pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Sta
     let known = (version.is_empty() || version == resource.api_version() || alias)
         && (kind.is_empty() || kind == resource.kind());
     if !known {
-        return Err(Status::bad_request(misfit(resource, version, kind)));
+        return Err(Status::bad_request(misfit(resource, version, kind, level)));
     }
-    Ok(object)
+    let handled = |why: String| {
+        let version = resource.api_version();
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let kind = resource.kind();
+        Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    };
+    decode::check(resource, &object, level).map_err(handled)?;
+    if unknown == Unknown::Ignore {
+        return Ok((object, Vec::new()));
+    }
+    let remarks = match media(request) {
+        "application/yaml" => decode::unknown(resource, &object, level),
+        _ => decode::remarks(resource, &request.body, level),
+    };
+    if unknown == Unknown::Strict && !remarks.is_empty() {
+        return Err(handled(format!("strict decoding error: {}", remarks.join(", "))));
+    }
+    Ok((object, remarks))
 }
 
 /// What the server says of an object of another kind.
-fn misfit(resource: Resource, version: &str, kind: &str) -> String {
+fn misfit(resource: Resource, version: &str, kind: &str, level: Level) -> String {
+    // What is another kind of ours could be read, but not turned into this one.
+    let other = Resource::ALL.into_iter().find(|it| it.api_version() == version && it.kind() == kind);
+    let package = match resource.group() {
+        "" => "core",
+        group => group.split('.').next().unwrap_or(group),
+    };
     let own = resource.api_version();
+    if let Some(other) = other.filter(|other| *other != resource) {
+        let own = own.rsplit('/').next().unwrap_or(own);
+        let (kind, into) = (other.kind(), resource.kind());
+        return format!(
+            "{kind} in version \"{own}\" cannot be handled as a {into}: converting (v1.{kind}) to ({package}.{into}): \
+             unknown conversion"
+        );
+    }
     let own = own.rsplit('/').next().unwrap_or(own);
     let said = if kind.is_empty() { resource.kind() } else { kind };
     let at = if version.is_empty() { resource.api_version() } else { version };
     format!(
         "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
-         in scheme \"pkg/runtime/scheme.go:111\"",
-        resource.kind()
+         in scheme \"pkg/runtime/scheme.go:{}\"",
+        resource.kind(),
+        if level < Level::V1_36 { 110 } else { 111 }
     )
 }
 

@@ -29,6 +29,7 @@ mod accept;
 pub mod apply;
 mod body;
 mod create;
+mod decode;
 pub(crate) mod delete;
 mod discovery;
 mod events;

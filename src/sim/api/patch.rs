@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::Terms;
 use super::route::Sub;
+use super::terms::Unknown;
 use super::update::{Owned, change};
-use super::{json_patch, strategic};
+use super::{decode, json_patch, strategic};
 use crate::sim::resource::Resource;
-use crate::sim::status::Status;
+use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
 use crate::sim::world::World;
 
@@ -41,22 +42,47 @@ impl Patch {
     }
 }
 
-/// Changes an object, or its status; as it is stored then, or as it would be.
+/// Changes an object, or its status; as it is stored then, or as it would be. Fields that are not known are told.
 ///
 /// With a resource version in the patch only that version is changed.
 ///
 /// # Errors
 /// As the server refuses it.
-pub(crate) fn patch(
+pub(super) fn patch(
     world: &mut World,
     key: &Key,
     sub: Sub,
     patch: &Patch,
     terms: &Terms,
+    remarks: &mut Vec<String>,
 ) -> Result<Arc<Value>, Status> {
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
     patch.apply(&mut new, key.resource)?;
+    let level = world.compat.level();
+    let unfit = |why: &str, new: &Value| {
+        let shown = Value::from(new.to_string());
+        let cause = Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {shown}: {why}"),
+            field: "patch".into(),
+        };
+        Status::invalid_kind("", "", "", &[cause])
+    };
+    let same = |field: &str, own: &str| new.get(field).is_some_and(|it| it == own);
+    if !same("kind", key.resource.kind()) || !same("apiVersion", key.resource.api_version()) {
+        let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        let scheme = "in scheme \"pkg/runtime/scheme.go:111\"";
+        return Err(unfit(&format!("no kind {kind:?} is registered for version {version:?} {scheme}"), &new));
+    }
+    decode::check(key.resource, &new, level).map_err(|why| unfit(&why, &new))?;
+    if terms.unknown != Unknown::Ignore {
+        *remarks = decode::unknown(key.resource, &new, level);
+    }
+    if terms.unknown == Unknown::Strict && !remarks.is_empty() {
+        return Err(unfit(&format!("strict decoding error: {}", remarks.join(", ")), &new));
+    }
     change(world, key, &old, sub, new, terms, Owned::ByWriter)
 }
 

@@ -34,8 +34,9 @@ pub(super) fn posted(
     request: &Request,
 ) -> Result<Answer, Status> {
     let terms = Terms::read(request, "CreateOptions")?;
-    let object = body::object(request, resource)?;
-    Ok(whole(201, &create(world, resource, namespace, object, &terms)?))
+    let (object, remarks) = body::object(request, resource, world.compat.level(), terms.unknown)?;
+    let made = create(world, resource, namespace, object, &terms)?;
+    Ok(warned(201, &made, remarks, resource, None))
 }
 
 /// PUT, PATCH or DELETE of one object or a part of it.
@@ -49,18 +50,25 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
     match request.method.as_str() {
         "PUT" if here => {
             let terms = Terms::read(request, "UpdateOptions")?;
-            let object = body::object(request, key.resource)?;
-            Ok(whole(200, &update(world, key, sub, object, &terms)?))
+            let (object, remarks) = body::object(request, key.resource, world.compat.level(), terms.unknown)?;
+            let old = world.store.get(key).cloned();
+            let new = update(world, key, sub, object, &terms)?;
+            let code = if old.is_some() { 200 } else { 201 };
+            Ok(warned(code, &new, remarks, key.resource, old.as_deref()))
         }
         "PATCH" if here && body::media(request) == APPLY => {
             let terms = Terms::read_apply(request)?;
+            let old = world.store.get(key).cloned();
             let (object, new) = apply(world, key, sub, &body::applied(request)?, &terms)?;
-            Ok(whole(if new { 201 } else { 200 }, &object))
+            Ok(warned(if new { 201 } else { 200 }, &object, Vec::new(), key.resource, old.as_deref()))
         }
         "PATCH" if here => {
             let patch_of = read_patch(request, key.resource)?;
             let terms = Terms::read(request, "PatchOptions")?;
-            Ok(whole(200, &patch(world, key, sub, &patch_of, &terms)?))
+            let old = world.store.get(key).cloned();
+            let mut remarks = Vec::new();
+            let new = patch(world, key, sub, &patch_of, &terms, &mut remarks)?;
+            Ok(warned(200, &new, remarks, key.resource, old.as_deref()))
         }
         "DELETE" if sub == Sub::None => {
             let options = deletion(request)?;
@@ -143,8 +151,12 @@ pub(super) fn all(
     Ok(Answer::Whole(Response::new(200, list)))
 }
 
-fn whole(code: u16, object: &Arc<Value>) -> Answer {
-    Answer::Whole(Response::new(code, Value::clone(object)))
+/// An object that was written, with what its writer is warned of.
+fn warned(code: u16, object: &Arc<Value>, remarks: Vec<String>, resource: Resource, old: Option<&Value>) -> Answer {
+    let mut response = Response::new(code, Value::clone(object));
+    response.warnings = remarks;
+    response.warnings.extend(kinds::warnings(resource, old, object));
+    Answer::Whole(response)
 }
 
 fn read_patch(request: &Request, resource: Resource) -> Result<Patch, Status> {

@@ -347,7 +347,8 @@ fn a_namespace_ends_once_it_is_let_go_and_nothing_is_made_in_it_meanwhile() {
         "pods \"p\" is forbidden: unable to create new content in namespace shop because it is being terminated";
     assert_eq!(told(&refused), (403, "Forbidden", words));
     assert_eq!(refused.body["details"]["causes"][0]["reason"], "NamespaceTerminating");
-    crate::sim::api::delete::finish_namespace(&mut world, "shop");
+    let later = world.now.checked_add(jiff::SignedDuration::from_secs(60)).unwrap();
+    world.advance(later);
     assert_eq!(ask(&mut world, "GET", one, Value::Null).code, 404);
 }
 
@@ -385,4 +386,89 @@ fn an_apply_makes_an_object_and_owns_what_it_says() {
     given["spec"]["bogus"] = json!(1);
     let words = "failed to create typed patch object (/web; apps/v1, Kind=StatefulSet): .spec.bogus: field not declared in schema";
     assert_eq!(told(&ask(&mut world, "PATCH", &apply, given)), (500, "", words));
+}
+
+#[test]
+fn what_of_a_pod_may_change_is_little() {
+    let mut world = world();
+    let one = &format!("{PODS}/p");
+    let mut given = pod("p");
+    given["spec"]["schedulerName"] = "none".into();
+    ask(&mut world, "POST", PODS, given);
+    let moved = ask(&mut world, "PATCH", one, json!({"spec": {"nodeName": "x"}}));
+    assert!(
+        told(&moved).2.starts_with("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other")
+    );
+    let image = |value: &str| json!([{"op": "replace", "path": "/spec/containers/0/image", "value": value}]);
+    let newer = ask(&mut world, "PATCH", one, image("nginx:2")).body;
+    assert_eq!(newer["metadata"]["generation"], 2);
+    let words = "Pod \"p\" is invalid: spec.containers[0].image: Required value";
+    assert_eq!(told(&ask(&mut world, "PATCH", one, image(""))), (422, "Invalid", words));
+    ask(&mut world, "PATCH", one, json!({"spec": {"activeDeadlineSeconds": 5}}));
+    let words = "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value";
+    let longer = ask(&mut world, "PATCH", one, json!({"spec": {"activeDeadlineSeconds": 9}}));
+    assert_eq!(told(&longer), (422, "Invalid", words));
+    let class = ask(&mut world, "PATCH", &format!("{one}/status"), json!({"status": {"qosClass": "Guaranteed"}}));
+    let words = "Pod \"p\" is invalid: status.qosClass: Invalid value: \"Guaranteed\": field is immutable";
+    assert_eq!(told(&class), (422, "Invalid", words));
+}
+
+#[test]
+fn what_is_not_known_is_warned_of_or_refused() {
+    let mut world = world();
+    let mut given = set("web");
+    given["spec"]["bogus"] = json!(1);
+    let strict = ask(&mut world, "POST", &format!("{SETS}?fieldValidation=Strict"), given.clone());
+    let words = "StatefulSet in version \"v1\" cannot be handled as a StatefulSet: strict decoding error: unknown field \
+        \"spec.bogus\"";
+    assert_eq!(told(&strict), (400, "BadRequest", words));
+    let made = ask(&mut world, "POST", SETS, given);
+    assert_eq!((made.code, made.warnings), (201, vec!["unknown field \"spec.bogus\"".to_owned()]));
+    let strict = ask(&mut world, "PATCH", &format!("{WEB}?fieldValidation=Strict"), json!({"spec": {"bogus": 1}}));
+    assert_eq!((strict.code, &strict.body["details"]["causes"][0]["field"]), (422, &json!("patch")));
+    let unfit = ask(&mut world, "PATCH", WEB, json!({"spec": {"replicas": "x"}}));
+    assert!(
+        told(&unfit)
+            .2
+            .ends_with("cannot unmarshal string into Go struct field StatefulSetSpec.spec.replicas of type int32")
+    );
+}
+
+#[test]
+fn a_set_that_is_refused_is_refused_in_the_servers_words() {
+    let mut world = world();
+    let mut broken = |change: &dyn Fn(&mut Value)| {
+        let mut given = set("web");
+        change(&mut given["spec"]);
+        let answer = ask(&mut world, "POST", SETS, given);
+        let causes = answer.body["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let cause = |it: &Value| format!("{} {}: {}", it["reason"], it["field"], it["message"]).replace('"', "'");
+        causes.iter().map(cause).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        broken(&|spec| spec["replicas"] = json!(-1)),
+        ["'FieldValueInvalid' 'spec.replicas': 'Invalid value: -1: must be greater than or equal to 0'"]
+    );
+    assert_eq!(
+        broken(&|spec| spec["updateStrategy"] = json!({"type": "Recreate"})),
+        [
+            "'FieldValueInvalid' 'spec.updateStrategy': 'Invalid value: {\\'Type\\':\\'Recreate\\',\\'RollingUpdate\\':null}: \
+          must be 'RollingUpdate' or 'OnDelete''"
+        ]
+    );
+    assert_eq!(
+        broken(&|spec| spec["template"]["spec"]["restartPolicy"] = json!("Never")),
+        [
+            "'FieldValueNotSupported' 'spec.template.spec.restartPolicy': 'Unsupported value: \\'Never\\': supported values: \
+          \\'Always\\''"
+        ]
+    );
+    assert_eq!(
+        broken(&|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("")),
+        ["'FieldValueRequired' 'spec.template.spec.containers[0].image': 'Required value'"]
+    );
+    assert_eq!(
+        broken(&|spec| spec["selector"] = json!({})),
+        ["'FieldValueInvalid' 'spec.selector': 'Invalid value: {}: empty selector is invalid for statefulset'"]
+    );
 }
