@@ -48,6 +48,8 @@ pub struct Wakes {
     local: Option<PathBuf>,
     watch: Option<Watch>,
     hangup: Option<tokio::signal::unix::Signal>,
+    /// A wake has come, and what comes with it is waited for.
+    woken: bool,
 }
 
 /// A repository that is being watched.
@@ -80,6 +82,7 @@ impl Wakes {
             local,
             watch,
             hangup: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+            woken: false,
         }
     }
 
@@ -92,6 +95,7 @@ impl Wakes {
             local: None,
             watch: None,
             hangup: None,
+            woken: false,
         }
     }
 
@@ -107,14 +111,19 @@ impl Wakes {
 
     /// Waits for the next wake. May be dropped and called again: no wake is lost.
     pub async fn next(&mut self) {
-        tokio::select! {
-            () = self.notify.notified() => {
-                sleep(DEBOUNCE).await;
-                // What came in the meantime is part of this wake.
-                let _ = futures_util::FutureExt::now_or_never(self.notify.notified());
+        if !self.woken {
+            tokio::select! {
+                () = self.notify.notified() => self.woken = true,
+                () = sleep_until(self.next_poll) => {}
+                () = hung_up(&mut self.hangup) => {}
             }
-            () = sleep_until(self.next_poll) => {}
-            () = hung_up(&mut self.hangup) => {}
+        }
+        if self.woken {
+            // Whoever waits may turn to something else meanwhile, and come back.
+            sleep(DEBOUNCE).await;
+            // What came in the meantime is part of this wake.
+            let _ = futures_util::FutureExt::now_or_never(self.notify.notified());
+            self.woken = false;
         }
         self.next_poll = Instant::now() + jittered(self.interval);
         self.watch_again();
@@ -227,4 +236,22 @@ fn jittered(interval: Duration) -> Duration {
 
 fn cause(error: &GitError) -> String {
     std::error::Error::source(error).map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::{DEBOUNCE, Wakes};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wake_is_not_lost_on_who_turns_away_while_it_gathers() {
+        let mut wakes = Wakes::by_hand();
+        wakes.waker().wake();
+        assert!(timeout(DEBOUNCE / 2, wakes.next()).await.is_err());
+        assert!(timeout(DEBOUNCE * 2, wakes.next()).await.is_ok());
+        assert!(timeout(Duration::from_secs(60), wakes.next()).await.is_err(), "it was one wake");
+    }
 }

@@ -50,6 +50,13 @@ pub(super) fn applied(write: &Write<'_>) -> bool {
     write.key.resource == Resource::StatefulSets && write.request.content_type.starts_with("application/apply-patch")
 }
 
+/// Whether a write is an apply that brings a record.
+pub(super) fn applies_record(write: &Write<'_>) -> bool {
+    let body: Value = serde_json::from_slice(&write.request.body).unwrap_or_default();
+    let annotations = body.get("metadata").and_then(|it| it.get("annotations"));
+    applied(write) && annotations.is_some_and(|it| it.get(Record::ANNOTATION).is_some())
+}
+
 /// The replicas that an apply states.
 pub(super) fn stated_replicas(write: &Write<'_>) -> Option<u32> {
     if !applied(write) {

@@ -141,10 +141,13 @@ impl Track {
         if self.complete && self.back {
             return;
         }
-        let Some(target) = set.record.as_ref().map(|record| record.target.hash.0.clone()) else { return };
+        // The digest of what lives is the target's too, where an admission, or who had the set before, added something.
+        let target = set.record.as_ref().map(|record| (record.target.hash.0.clone(), record.live.0.clone()));
+        let Some((target, live)) = target else { return };
         let whole = self.fit == set.replicas;
         let revisions: BTreeSet<String> = self.pods.values().map(|pod| pod.revision.clone()).collect();
-        if revisions.iter().all(|revision| self.template_of(store, namespace, revision) == target) {
+        let mut templates = revisions.iter().map(|revision| self.template_of(store, namespace, revision));
+        if templates.all(|template| template == target || template == live) {
             self.back = true;
             self.complete |= whole;
         }
@@ -228,7 +231,7 @@ impl Track {
             let (is, there) = (record.partition, after.partition);
             found.push(("record", format!("partition {is} is recorded, {there} is there")));
         }
-        let spec = rules::applied(write) || rules::partition(write).is_some();
+        let spec = rules::applies_record(write) || rules::partition(write).is_some();
         if spec && record.generation != after.generation {
             let (is, there) = (record.generation, after.generation);
             found.push(("record", format!("generation {is} is recorded, {there} is there")));
