@@ -2,3 +2,4 @@
 
 mod product;
 mod serve;
+mod sync;
