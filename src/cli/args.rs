@@ -121,10 +121,8 @@ impl Command {
     /// How it logs.
     pub(crate) fn speaker(&self) -> Speaker {
         match self {
-            Self::Run(_) => Speaker::Daemon,
-            Self::Simulate(_) | Self::Demo(_) => Speaker::Player,
             Self::Run(_) | Self::Cluster(_) => Speaker::Daemon,
-            Self::Simulate(_) => Speaker::Player,
+            Self::Simulate(_) | Self::Demo(_) => Speaker::Player,
             _ => Speaker::Command,
         }
     }

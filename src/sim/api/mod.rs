@@ -1,4 +1,19 @@
 //! The API of the embedded cluster: one function for each verb, over the store.
+//!
+//! A request goes one way: what is no object ([`discovery`]), then the [`route`] to objects, the verb ([`read`],
+//! [`watch`], [`write`]), and at last the form in which the client wants to see them ([`view`]): whole, metadata, rows.
+//!
+//! What a real server has and this one has not is answered with 501 and a Status that says what is missing, never with
+//! silence:
+//! - every other kind: deployments, nodes, persistent volumes, service accounts, custom resources; `/log`, `/exec`,
+//!   `/binding` and the other parts of objects that discovery does not name;
+//! - strategic merge patches that merge lists by their keys (`kubectl apply` without `--server-side`, `kubectl set
+//!   image`); server-side apply of anything but StatefulSets.
+//!
+//! Said otherwise: answers as protobuf or YAML (406); bodies in protobuf but for the few kinds that kubectl makes by
+//! itself (415); OpenAPI v2 (404) and, in v3, schemas; `discovery.k8s.io` aggregation in its beta form, as on real
+//! servers of these versions. A resource version that is still to come is refused at once, where a real server waits
+//! for three seconds. Everybody may do everything.
 
 use std::borrow::Cow;
 
@@ -115,8 +130,7 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
                 let selection = Selection::read(resource, view.newer, request)?;
                 write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
             }
-            "PUT" | "PATCH" | "DELETE" => Err(Status::method_not_allowed()),
-            _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
+            _ => Err(Status::method_not_allowed()),
         },
         Some(name) => match (method, sub) {
             ("GET", Sub::None | Sub::Status) => {

@@ -9,6 +9,7 @@ use super::route::Sub;
 use super::terms::Unknown;
 use super::update::{Owned, change};
 use super::{decode, json_patch, strategic};
+use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
 use crate::sim::world::World;
@@ -20,16 +21,16 @@ pub(crate) enum Patch {
     Merge(Value),
     /// Steps.
     Json(Vec<Value>),
-    /// What is laid over the object as its schema says, of which little is needed here; checked.
+    /// What is laid over the object as its schema says; checked.
     Strategic(Map<String, Value>),
 }
 
 impl Patch {
     /// The object with the change made.
-    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn apply(&self, object: &mut Value, resource: Resource) -> Result<(), Status> {
         match self {
             Self::Merge(patch) => merge(object, patch),
-            Self::Strategic(patch) => strategic::merge(object, patch),
+            Self::Strategic(patch) => strategic::merge(object, patch, strategic::schema(resource)),
             Self::Json(steps) => {
                 json_patch::apply(object, steps).map_err(|_| {
                     let words = "the server rejected our request due to an error in our request";
@@ -57,7 +58,7 @@ pub(super) fn patch(
 ) -> Result<Arc<Value>, Status> {
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
-    patch.apply(&mut new)?;
+    patch.apply(&mut new, key.resource)?;
     let level = world.compat.level();
     let unfit = |why: &str, new: &Value| {
         let shown = Value::from(new.to_string());

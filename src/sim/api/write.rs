@@ -20,7 +20,7 @@ use crate::sim::store::Key;
 use crate::sim::world::World;
 
 /// What is not there, and what is.
-const STRATEGIC: &str = "strategic merge patches that merge lists by their keys (use `kubectl apply --server-side`, \
+const STRATEGIC: &str = "strategic merge patches of lists in other kinds than StatefulSets (use `kubectl apply --server-side`, \
     `kubectl patch --type=merge` or `--type=json`)";
 
 /// What an apply is sent as.
@@ -63,7 +63,7 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
             Ok(warned(if new { 201 } else { 200 }, &object, Vec::new(), key.resource, old.as_deref()))
         }
         "PATCH" if here => {
-            let patch_of = read_patch(request)?;
+            let patch_of = read_patch(request, key.resource)?;
             let terms = Terms::read(request, "PatchOptions")?;
             let old = world.store.get(key).cloned();
             let mut remarks = Vec::new();
@@ -92,7 +92,7 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
             scale::update(world, key, &body::of_kind(request, "autoscaling/v1", "Scale")?, &terms)?
         }
         "PATCH" => {
-            let patch = read_patch(request)?;
+            let patch = read_patch(request, key.resource)?;
             scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
         }
         _ => return Err(Status::method_not_allowed()),
@@ -159,7 +159,7 @@ fn warned(code: u16, object: &Arc<Value>, remarks: Vec<String>, resource: Resour
     Answer::Whole(response)
 }
 
-fn read_patch(request: &Request) -> Result<Patch, Status> {
+fn read_patch(request: &Request, resource: Resource) -> Result<Patch, Status> {
     body::limit(request)?;
     let json = || {
         let told = |error: serde_json::Error| {
@@ -184,7 +184,7 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
         },
         "application/strategic-merge-patch+json" => match json()? {
             Value::Object(patch) => {
-                strategic::check(&patch).map_err(|_| Status::missing(STRATEGIC))?;
+                strategic::check(&patch, strategic::schema(resource)).map_err(|_| Status::missing(STRATEGIC))?;
                 Ok(Patch::Strategic(patch))
             }
             other => Err(unfit(&other, "map[string]interface {}")),

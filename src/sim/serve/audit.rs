@@ -218,15 +218,12 @@ fn actor(resource: Resource, before: &Value, now: &Value, gone: bool) -> &'stati
     const CONTROLLERS: &str = "system:kube-controller-manager";
     const SCHEDULER: &str = "system:kube-scheduler";
     const KUBELET: &str = "kwok";
+    let bound = before["spec"]["nodeName"].is_null() && !now["spec"]["nodeName"].is_null();
     match resource {
         Resource::Pods if gone => KUBELET,
-        Resource::Pods
-            if before.is_null() || before["metadata"] != now["metadata"] && before["status"] == now["status"] =>
-        {
-            let bound = before["spec"]["nodeName"].is_null() && !now["spec"]["nodeName"].is_null();
-            if bound && !before.is_null() { SCHEDULER } else { CONTROLLERS }
-        }
-        Resource::Pods if now["spec"]["nodeName"].is_null() => SCHEDULER,
+        Resource::Pods if before.is_null() => CONTROLLERS,
+        Resource::Pods if bound || now["spec"]["nodeName"].is_null() && before["status"] != now["status"] => SCHEDULER,
+        Resource::Pods if before["status"] == now["status"] => CONTROLLERS,
         Resource::Pods => KUBELET,
         Resource::Events if now["reportingComponent"] == "default-scheduler" => SCHEDULER,
         Resource::Namespaces

@@ -1,5 +1,6 @@
 //! The command line from outside: help texts, error texts, exit codes, what goes to which stream.
 
+mod cluster;
 mod demo;
 mod diff;
 mod e2e;
