@@ -89,7 +89,7 @@ impl At {
         let name = self.path.rsplit('.').next().unwrap_or_default();
         let named = |to: &str| to.to_owned();
         match (self.parent.as_str(), name) {
-            (parent, "spec") if parent == "PodTemplateSpec" => named("PodSpec"),
+            ("PodTemplateSpec", "spec") => named("PodSpec"),
             (parent, "spec" | "status") => format!("{parent}{}", capital(name)),
             (_, "metadata") => named("ObjectMeta"),
             (_, "template") => named("PodTemplateSpec"),

@@ -125,7 +125,8 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
             // What lies in a namespace is neither made nor deleted in all of them.
             "POST" | "DELETE" if namespace.is_none() && resource.namespaced() => Err(Status::method_not_allowed()),
             "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
-            "DELETE" => {
+            // Namespaces are deleted one by one.
+            "DELETE" if resource.namespaced() => {
                 let selection = Selection::read(resource, view.newer, request)?;
                 write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
             }

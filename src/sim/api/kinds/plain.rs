@@ -1,4 +1,4 @@
-//! Kinds that the cluster keeps and hardly acts on: events, leases, budgets, ConfigMaps, Secrets, Services.
+//! Kinds that the cluster keeps and hardly acts on: events, budgets, ConfigMaps, Secrets, Services.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,19 +31,6 @@ pub(super) fn check_event_change(old: &Value, new: &Value) -> Vec<Cause> {
         if old[field] != new[field] {
             causes.push(Cause::invalid(field, &new[field], "field is immutable"));
         }
-    }
-    causes
-}
-
-/// A lease.
-pub(super) fn check_lease(lease: &Value) -> Vec<Cause> {
-    let spec = &lease["spec"];
-    let mut causes = Vec::new();
-    if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {
-        causes.push(Cause::invalid("spec.leaseDurationSeconds", &seconds.into(), "must be greater than 0"));
-    }
-    if let Some(times) = spec["leaseTransitions"].as_i64().filter(|times| *times < 0) {
-        causes.push(Cause::invalid("spec.leaseTransitions", &times.into(), "must be greater than or equal to 0"));
     }
     causes
 }
@@ -137,8 +124,6 @@ mod tests {
     #[test]
     fn what_these_kinds_refuse_is_worded_as_the_server_does() {
         let words = |causes: Vec<crate::sim::Cause>| causes.into_iter().map(|it| it.message).collect::<Vec<_>>();
-        let lease = json!({"spec": {"leaseDurationSeconds": 0}});
-        assert_eq!(words(super::check_lease(&lease)), ["Invalid value: 0: must be greater than 0"]);
         let (old, new) = (json!({"immutable": true, "data": {"a": "b"}}), json!({"immutable": true, "data": {}}));
         let immutable = "Forbidden: field is immutable when `immutable` is set";
         assert_eq!(words(super::check_data_change(&old, &new)), [immutable]);
