@@ -95,6 +95,7 @@ pub(crate) enum Command {
     Cluster(commands::cluster::ClusterArgs),
     Plan(commands::plan::PlanArgs),
     Simulate(commands::simulate::SimulateArgs),
+    Demo(commands::demo::DemoArgs),
     Status(commands::status::StatusArgs),
     History(commands::history::HistoryArgs),
     Diff(commands::diff::DiffArgs),
@@ -121,7 +122,7 @@ impl Command {
     pub(crate) fn speaker(&self) -> Speaker {
         match self {
             Self::Run(_) | Self::Cluster(_) => Speaker::Daemon,
-            Self::Simulate(_) => Speaker::Player,
+            Self::Simulate(_) | Self::Demo(_) => Speaker::Player,
             _ => Speaker::Command,
         }
     }

@@ -26,6 +26,9 @@ const KUBELET: SignedDuration = SignedDuration::from_millis(2);
 
 /// From a change to a controller's look at it: an informer's and a queue's delay, in which changes come together.
 const CONTROLLER: SignedDuration = SignedDuration::from_millis(3);
+/// From a change to the garbage collector's look at it. It asks the server about every owner and works through one queue
+/// for all kinds, so that the other controllers are done with a change before it is.
+const COLLECTOR: SignedDuration = SignedDuration::from_millis(50);
 /// When a controller tries again what was refused: doubled each time.
 const AGAIN: SignedDuration = SignedDuration::from_millis(5);
 /// The longest that it waits.
@@ -154,7 +157,7 @@ impl World {
         // Nobody owns an event, and nobody waits for one.
         if key.resource != Resource::Events {
             for item in self.life.collector.observe(key.resource, &change.object, change.gone) {
-                self.later(CONTROLLER, Task::Collect(item));
+                self.later(COLLECTOR, Task::Collect(item));
             }
         }
         if change.gone {
@@ -249,7 +252,7 @@ impl World {
         let task = Task::Collect(item.clone());
         self.settle(task.clone(), task, done.is_err());
         for item in done.unwrap_or_default() {
-            self.later(CONTROLLER, Task::Collect(item));
+            self.later(COLLECTOR, Task::Collect(item));
         }
     }
 

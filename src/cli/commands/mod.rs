@@ -2,6 +2,7 @@
 
 pub(super) mod cluster;
 pub(super) mod completion;
+pub(super) mod demo;
 pub(super) mod diff;
 pub(super) mod hash;
 pub(super) mod history;
@@ -30,6 +31,7 @@ pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, C
         Command::Simulate(args) => simulate::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::History(args) => history::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Trace(args) => trace::run(&args, context),
         Command::Promote(args) => people::promote(&args, context),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::route::Sub;
 use super::{Terms, kinds};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
@@ -33,6 +34,7 @@ pub(crate) fn create(
     let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
     let versioned = !version.is_empty() && version != "0";
     let mut object = kinds::shaped(resource, object, world.compat);
+    let scope = super::patch::owned(resource, Sub::None, world.compat.level()).filter(|_| !terms.owned);
     stamp(world, resource, namespace, &mut object);
     kinds::prepare(resource, &mut object);
     let mut causes = kinds::check_metadata(resource, &object);
@@ -47,6 +49,10 @@ pub(crate) fn create(
     let key = Key::new(resource, namespace, &name);
     if world.store.get(&key).is_some() {
         return Err(Status::already_exists(resource, &name));
+    }
+    if let Some(scope) = scope {
+        let now = now(world);
+        object = scope.updated(None, &object, &terms.manager, now.as_str().unwrap_or_default());
     }
     if terms.dry_run {
         return Ok(Arc::new(object));

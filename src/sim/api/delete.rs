@@ -97,7 +97,7 @@ pub(crate) fn delete(world: &mut World, key: &Key, options: &Deletion) -> Result
     Ok(Deleted::Gone(last))
 }
 
-fn check_preconditions(key: &Key, old: &Value, options: &Deletion) -> Result<(), Status> {
+pub(super) fn check_preconditions(key: &Key, old: &Value, options: &Deletion) -> Result<(), Status> {
     let found = |field: &str| old["metadata"][field].as_str().unwrap_or_default().to_owned();
     if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != found("uid")) {
         let why = format!(

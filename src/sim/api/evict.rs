@@ -1,8 +1,14 @@
 //! `/eviction`: a DELETE of a pod that keeps to the disruption budgets.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::delete::{Deletion, delete};
+use super::Terms;
+use super::create::now;
+use super::delete::{Deletion, check_preconditions, delete};
+use super::route::Sub;
+use super::update::change;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
@@ -32,7 +38,34 @@ pub(crate) fn evict(world: &mut World, key: &Key, options: &Deletion) -> Result<
             }
         }
     }
+    check_preconditions(key, &pod, options)?;
+    if !options.dry_run {
+        mark(world, key, &pod)?;
+    }
     delete(world, key, options)?;
+    Ok(())
+}
+
+/// Says in the pod's status why it goes. Mirrors `addConditionAndDeletePod`.
+fn mark(world: &mut World, key: &Key, pod: &Arc<Value>) -> Result<(), Status> {
+    let condition = json!({
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": null,
+        "lastTransitionTime": now(world),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    });
+    let mut marked = Value::clone(pod);
+    let conditions = &mut marked["status"]["conditions"];
+    match conditions.as_array_mut() {
+        Some(conditions) => {
+            conditions.retain(|it| it["type"] != "DisruptionTarget");
+            conditions.push(condition);
+        }
+        None => *conditions = json!([condition]),
+    }
+    change(world, key, pod, Sub::Status, marked, &Terms::of("kube-apiserver"))?;
     Ok(())
 }
 

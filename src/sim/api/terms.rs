@@ -17,6 +17,8 @@ pub(crate) struct Terms {
     pub(crate) unknown: Unknown,
     /// Whether an apply takes fields that others hold.
     pub(crate) force: bool,
+    /// Whether the object says already who owns its fields.
+    pub(crate) owned: bool,
 }
 
 /// What becomes of fields that the API does not know, or that are stated twice.
@@ -61,7 +63,7 @@ impl Terms {
         let agent = request.agent.split('/').next().unwrap_or_default();
         let manager = request.parameter("fieldManager").filter(|it| !it.is_empty()).unwrap_or(agent);
         let force = matches!(request.parameter("force"), Some("true" | "1"));
-        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force })
+        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force, owned: false })
     }
 }
 

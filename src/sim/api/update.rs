@@ -100,6 +100,12 @@ pub(super) fn change(
     if !causes.is_empty() {
         return Err(Status::invalid(key.resource, &key.name, &causes));
     }
+    let scope = super::patch::owned(key.resource, sub, world.compat.level()).filter(|_| !terms.owned);
+    if let Some(scope) = scope {
+        let now = super::create::now(world);
+        new = scope.updated(Some(old), &new, &terms.manager, now.as_str().unwrap_or_default());
+    }
+    super::apply::keep_times(old, &mut new);
     if new == **old {
         return Ok(old.clone());
     }

@@ -99,7 +99,13 @@ impl View {
                 let items = items.map(|item| without_type(self.whole(item))).collect();
                 (format!("{}List", self.resource.kind()), version, items)
             }
-            Form::Metadata { list: true } => ("PartialObjectMetadataList".into(), META, items.map(metadata).collect()),
+            Form::Metadata { list: true } => {
+                let items: Vec<Value> = items.map(metadata).collect();
+                // Go's empty slice, made of nothing.
+                let shown = if items.is_empty() { Value::Null } else { items.into() };
+                let kind = "PartialObjectMetadataList";
+                return Ok(json!({"kind": kind, "apiVersion": META, "metadata": list, "items": shown}));
+            }
             Form::Metadata { list: false } => {
                 return Err(Status::new(
                     406,

@@ -174,7 +174,7 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
             }
             other => Err(unfit(&other, "map[string]interface {}")),
         },
-        "application/apply-patch+yaml" => Err(Status::missing("server-side apply")),
+        "application/apply-patch+yaml" => Ok(Patch::Apply(json()?)),
         _ => Err(Status {
             details: json!({}),
             ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")

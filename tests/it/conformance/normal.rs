@@ -18,6 +18,15 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
     ("IP addresses, names of volumes, node details", "given out by whoever comes first"),
     ("bookmarks but the one that ends the initial events", "the server sends them when it likes"),
     ("the object within the message about a merge patch that cannot be read", "all of it, in the order of Go's fields"),
+    ("who built the server, when and for what", "nobody asks"),
+    (
+        "what a parser says of a text that is no JSON",
+        "the words are those of Go's parser; status, reason and the rest are compared",
+    ),
+    (
+        "in how many steps a set's status changes",
+        "two changes that come close together are seen as one; each value in between is that of before or of after",
+    ),
     ("continue tokens", "they hold a resourceVersion; that there is one is compared"),
     ("order of managedFields", "sorted by time with whole seconds, so that it depends on when a second ends"),
     ("managedFields but those of StatefulSets", "the embedded cluster keeps none for other kinds"),
@@ -283,7 +292,7 @@ impl Names<'_> {
         let mut text = text.replace(self.namespace, "NS");
         text = with_words(&text, |word| self.word(word));
         if key == "message" || key == "out" || key == "err" {
-            text = without_versions(&without_object(&text));
+            text = without_parser(&without_versions(&without_object(&text)));
         }
         text.into()
     }
@@ -341,7 +350,19 @@ fn without_object(text: &str) -> String {
     quoted.unwrap_or_else(|| text.to_owned())
 }
 
-/// Numbers of three digits and more in messages are resourceVersions where they stand in brackets or behind words.
+/// The words of Go's JSON parser.
+fn without_parser(text: &str) -> String {
+    for words in ["error decoding patch: ", "json parse error: ", "continue key is not valid: "] {
+        if let Some((before, said)) = text.split_once(words)
+            && !["json: cannot", "unexpected end"].iter().any(|it| said.starts_with(it))
+        {
+            return format!("{before}{words}NO JSON");
+        }
+    }
+    text.to_owned()
+}
+
+/// Numbers in messages are resourceVersions where they stand in certain brackets or behind certain words.
 fn without_versions(text: &str) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -350,14 +371,9 @@ fn without_versions(text: &str) -> String {
         let end = tail.find(|it: char| !it.is_ascii_digit()).unwrap_or(tail.len());
         let (digits, tail) = tail.split_at(end);
         result.push_str(before);
-        let version = digits.len() >= 3
-            && ((before.ends_with('(') && tail.starts_with(')'))
-                || before.ends_with("current: ")
-                || before.ends_with("resourceVersion=")
-                || before.ends_with("resourceVersion: \"")
-                || before.ends_with("\"resourceVersion\": \"")
-                || before.ends_with("\"resourceVersion\":\"")
-                || before.ends_with("resourceVersion:"));
+        let bracketed = tail.starts_with(')') && ["record (", ": 1 ("].iter().any(|it| before.ends_with(it));
+        let named = ["current: ", "resourceVersion=", "resourceVersion: \"", "\"resourceVersion\": \""];
+        let version = bracketed || named.iter().any(|it| before.ends_with(it));
         result.push_str(if version { "VERSION" } else { digits });
         rest = tail;
     }
@@ -400,6 +416,13 @@ fn drop_versions(object: &mut Value) {
 fn tidy_answer(mut came: Value) -> Value {
     if let Some(events) = came.get_mut("body").and_then(Value::as_array_mut) {
         events.retain(|it| it["type"] != "BOOKMARK" || !it["object"]["metadata"]["annotations"].is_null());
+    }
+    if let Some(version) =
+        came.get_mut("body").and_then(Value::as_object_mut).filter(|it| it.contains_key("gitVersion"))
+    {
+        for key in ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "platform"] {
+            version.remove(key);
+        }
     }
     if came["body"]["kind"] == "Table" {
         tidy_table(&mut came["body"]);
@@ -473,7 +496,9 @@ fn tidy_word(word: &str) -> String {
         "AGE".into()
     } else if is_address(word) {
         "IP".into()
-    } else if word.starts_with("pv-") && word[3..].chars().all(|it| it.is_ascii_digit()) {
+    } else if word.strip_prefix("pv-").is_some_and(|it| it.chars().all(|it| it.is_ascii_digit()))
+        || word.strip_prefix("pvc-").is_some_and(is_uuid)
+    {
         "VOLUME".into()
     } else {
         word.to_owned()

@@ -17,8 +17,13 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(25);
+/// How long a request takes at least.
+const REQUEST: Duration = Duration::from_millis(5);
 /// How long nothing may happen at the end of a script before it counts as over.
 const REST: Duration = Duration::from_millis(1000);
+
+/// How long no event of the cluster may come in then: on a busy plane they are behind.
+const LATE: Duration = Duration::from_secs(3);
 
 /// What a run left, as it came.
 #[derive(Debug)]
@@ -72,7 +77,7 @@ pub(super) async fn play(case: &Case, stage: &Stage, namespace: &str) -> Result<
         }
     }
     player.settle(REST).await;
-    player.watches.silence(REST, PATIENCE).await;
+    player.watches.silence(LATE, PATIENCE).await;
     let Player { watches, answers, .. } = player;
     let seen = watches.end()?;
     let path = format!("/api/v1/namespaces/{namespace}");
@@ -96,6 +101,8 @@ impl Player<'_> {
             Step::Request(request) => {
                 let came = self.request(request).await?;
                 self.last = came["body"].clone();
+                // A real request takes its time, which in virtual time nothing does.
+                sleep(REQUEST).await;
                 self.answers.push(Answer { step: format!("{} {}", request.verb, request.path), came });
             }
             Step::Kubectl(command) => {

@@ -167,7 +167,7 @@ fn level_played(level: Level, cases: &[Case]) -> (BTreeMap<String, (Recording, V
             (real, verdict)
         });
         // What two real runs do not agree in is learnt from more of them before it counts as a difference.
-        for _ in 0..number("PHASELINE_CONFORMANCE_MORE", 2) {
+        for _ in 0..number("PHASELINE_CONFORMANCE_MORE", 6) {
             let Ok((real, verdict)) = &mut result else { break };
             if verdict.differences.is_empty() {
                 break;

@@ -16,7 +16,7 @@ mod live;
 mod play;
 mod report;
 mod subject;
-mod timeline;
+pub(super) mod timeline;
 
 /// What `-o json` holds; a test validates real simulations by it.
 const SCHEMA: &str = include_str!("../../output/simulation.schema.json");

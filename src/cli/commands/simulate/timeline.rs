@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::failures::Trouble;
 use crate::cli::output::simulation::{Entry, Who};
 use crate::daemon::{News, Said, What};
-use crate::model::{StageView, WorkloadId};
+use crate::model::{PARKED, Phase, Reason, StageView, WorkloadId};
 use crate::sim::serve::Embedded;
 use crate::sim::{Blow, Change, Resource, Stroke};
 
@@ -20,59 +19,61 @@ const MOST_ENTRIES: usize = 100_000;
 
 /// What was heard so far. All handles share it.
 #[derive(Clone)]
-pub(super) struct Listening {
+pub(in crate::cli::commands) struct Listening {
     embedded: Embedded,
     heard: Arc<Mutex<Heard>>,
 }
 
 /// What was heard.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(in crate::cli::commands) struct Heard {
     /// When the rollout began; none before.
-    pub(super) began: Option<Timestamp>,
+    pub(in crate::cli::commands) began: Option<Timestamp>,
     /// Up to which version the cluster's changes were taken in.
     version: u64,
     /// What happened.
-    pub(super) entries: Vec<Entry>,
+    pub(in crate::cli::commands) entries: Vec<Entry>,
     /// How many events were too many.
-    pub(super) left_out: usize,
+    pub(in crate::cli::commands) left_out: usize,
     /// The workloads.
-    pub(super) sets: BTreeMap<WorkloadId, Tally>,
+    pub(in crate::cli::commands) sets: BTreeMap<WorkloadId, Tally>,
     /// Strokes of the script, and whom they struck first when.
-    pub(super) strokes: Vec<(Stroke, Option<(Timestamp, String)>)>,
+    pub(in crate::cli::commands) strokes: Vec<(Stroke, Option<(Timestamp, String)>)>,
 }
 
 /// What was heard of one workload.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(in crate::cli::commands) struct Tally {
     /// `spec.replicas`.
-    pub(super) replicas: u32,
+    pub(in crate::cli::commands) replicas: u32,
     /// `status.updateRevision`.
-    pub(super) revision: String,
+    pub(in crate::cli::commands) revision: String,
     /// Its pods: whether Ready, and the revision.
-    pub(super) pods: BTreeMap<String, (bool, String)>,
+    pub(in crate::cli::commands) pods: BTreeMap<String, (bool, String)>,
     /// From when on how many were not Ready.
-    pub(super) steps: Vec<(Timestamp, u32)>,
+    pub(in crate::cli::commands) steps: Vec<(Timestamp, u32)>,
     /// What the daemon said, and when.
-    pub(super) said: Vec<(Timestamp, Said)>,
+    pub(in crate::cli::commands) said: Vec<(Timestamp, Said)>,
+    /// What was told of that last.
+    words: String,
     /// What the daemon wrote, and when.
-    pub(super) wrote: Vec<(Timestamp, String)>,
+    pub(in crate::cli::commands) wrote: Vec<(Timestamp, String)>,
 }
 
 impl Tally {
     /// Pods that are Ready.
-    pub(super) fn ready(&self) -> u32 {
+    pub(in crate::cli::commands) fn ready(&self) -> u32 {
         u32::try_from(self.pods.values().filter(|(ready, _)| *ready).count()).unwrap_or(u32::MAX)
     }
 
     /// Pods that run the set's update revision.
-    pub(super) fn updated(&self) -> u32 {
+    pub(in crate::cli::commands) fn updated(&self) -> u32 {
         let updated = self.pods.values().filter(|(_, revision)| *revision == self.revision);
         u32::try_from(updated.count()).unwrap_or(u32::MAX)
     }
 
     /// What was said last, and since when its phase and reason are these.
-    pub(super) fn last(&self) -> Option<(Timestamp, &Said)> {
+    pub(in crate::cli::commands) fn last(&self) -> Option<(Timestamp, &Said)> {
         let (at, last) = self.said.last()?;
         let same = |(_, said): &&(Timestamp, Said)| (said.phase, said.reason) == (last.phase, last.reason);
         let since = self.said.iter().rev().take_while(same).last().map_or(*at, |(at, _)| *at);
@@ -91,24 +92,25 @@ impl Tally {
 
 impl Listening {
     /// Begins to listen to a cluster: what is there counts as known.
-    pub(super) fn to(embedded: &Embedded) -> Self {
+    pub(in crate::cli::commands) fn to(embedded: &Embedded) -> Self {
         let listening = Self { embedded: embedded.clone(), heard: Arc::default() };
         listening.take_in();
         listening
     }
 
     /// What was heard so far.
-    pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {
+    pub(in crate::cli::commands) fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on it is the rollout that is heard.
-    pub(super) fn begin(&self, trouble: &Trouble) {
+    pub(in crate::cli::commands) fn begin(&self, strokes: &[Stroke]) {
         self.take_in();
         let now = self.embedded.clock().now();
         let mut heard = self.heard();
         heard.began = Some(now);
-        heard.strokes = trouble.script.strokes.iter().map(|stroke| (stroke.clone(), None)).collect();
+        heard.entries.clear();
+        heard.strokes = strokes.iter().map(|stroke| (stroke.clone(), None)).collect();
         for tally in heard.sets.values_mut() {
             tally.steps.clear();
             tally.wrote.clear();
@@ -118,7 +120,7 @@ impl Listening {
     }
 
     /// Takes changes in, as they come.
-    pub(super) async fn follow(&self) {
+    pub(in crate::cli::commands) async fn follow(&self) {
         loop {
             let mut changed = std::pin::pin!(self.embedded.changed());
             // From here on no change is missed.
@@ -129,7 +131,7 @@ impl Listening {
     }
 
     /// Takes in what changed up to now.
-    pub(super) fn take_in(&self) {
+    pub(in crate::cli::commands) fn take_in(&self) {
         let from = self.heard().version;
         let (now, news) = self.embedded.with(|world, now| (now, world.news(from)));
         let mut heard = self.heard();
@@ -143,13 +145,13 @@ impl Listening {
     }
 
     /// Takes in what the daemon says.
-    pub(super) fn hear(&self, news: News) {
+    pub(in crate::cli::commands) fn hear(&self, news: News) {
         self.take_in();
         self.heard().news(news);
     }
 
     /// Something that a person or Git did.
-    pub(super) fn note(&self, who: Who, workload: Option<&WorkloadId>, what: String) {
+    pub(in crate::cli::commands) fn note(&self, who: Who, workload: Option<&WorkloadId>, what: String) {
         let now = self.embedded.clock().now();
         let workload = workload.map(ToString::to_string).unwrap_or_default();
         self.heard().add(now, Entry { seconds: 0.0, who, workload, pod: String::new(), what, ordinary: false });
@@ -158,7 +160,7 @@ impl Listening {
 
 impl Heard {
     /// Seconds from the begin on.
-    pub(super) fn seconds(&self, at: Timestamp) -> f64 {
+    pub(in crate::cli::commands) fn seconds(&self, at: Timestamp) -> f64 {
         let began = self.began.unwrap_or(at);
         // Whole milliseconds: what is finer is of no interest, and would not be printed the same everywhere.
         let milliseconds = at.duration_since(began).as_millis();
@@ -252,17 +254,24 @@ impl Heard {
                 {
                     self.add(at, entry(Who::Stage, stage_words(stage)));
                 }
-                let headline = |said: &Said| (said.phase, said.reason, trouble(said), said.message.clone());
-                if before.as_ref().map(headline) != Some(headline(&said)) {
-                    self.add(at, entry(Who::Daemon, said_words(&said)));
+                let words = said_words(&said);
+                let tally = self.sets.entry(workload.clone()).or_default();
+                // That pods are on their way is what the pods themselves say.
+                let waits = said.reason == Reason::WaitingReady && trouble(&said).is_empty() && said.message.is_empty();
+                let news = !waits && tally.words != words;
+                tally.said.push((at, said));
+                if news {
+                    tally.words.clone_from(&words);
+                    self.add(at, entry(Who::Daemon, words));
                 }
-                self.sets.entry(workload).or_default().said.push((at, said));
             }
             What::Wrote { action, failed: None } => {
-                self.add(at, entry(Who::Daemon, action.clone()));
+                self.add(at, entry(Who::Daemon, format!("writes: {}", parked(&action))));
                 self.sets.entry(workload).or_default().wrote.push((at, action));
             }
-            What::Wrote { action, failed: Some(why) } => self.add(at, entry(Who::Daemon, format!("{action}: {why}"))),
+            What::Wrote { action, failed: Some(why) } => {
+                self.add(at, entry(Who::Daemon, format!("writes not: {action}: {why}")))
+            }
         }
     }
 }
@@ -272,20 +281,28 @@ fn trouble(said: &Said) -> String {
     if said.culprit.ends_with(": NotReady") { String::new() } else { said.culprit.clone() }
 }
 
+/// An action in words that people know.
+fn parked(action: &str) -> String {
+    let action = action.split(" (uid ").next().unwrap_or(action);
+    action.replace(&format!("partition {PARKED}"), "partition parked")
+}
+
 /// A stage in words.
 fn stage_words(stage: &StageView) -> String {
     let pods = if stage.count == 1 { "pod" } else { "pods" };
-    format!("{}: partition {}, {} {pods}", stage_name(stage), stage.partition, stage.count)
+    let partition = if stage.partition == PARKED { String::new() } else { format!("partition {}, ", stage.partition) };
+    format!("{}: {partition}{} {pods}", stage_name(stage), stage.count)
 }
 
 /// `2/3 third`.
-pub(super) fn stage_name(stage: &StageView) -> String {
+pub(in crate::cli::commands) fn stage_name(stage: &StageView) -> String {
     let name = if stage.name.is_empty() { String::new() } else { format!(" {}", stage.name) };
     format!("{}/{}{name}", stage.number, stage.of)
 }
 
 fn said_words(said: &Said) -> String {
-    let mut words = format!("{} ({})", said.phase, said.reason);
+    let halts = if said.phase == Phase::Degraded { "halts: " } else { "" };
+    let mut words = format!("{halts}{} ({})", said.phase, said.reason);
     for more in [&trouble(said), &said.message].into_iter().filter(|more| !more.is_empty()) {
         words.push_str(": ");
         words.push_str(more);

@@ -49,7 +49,8 @@ pub(in super::super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
         if !added.is_empty() {
             let words = "no new finalizers can be added if the object is being deleted, found new finalizers";
             let message = format!("Forbidden: {words} {}", go_strings(&added));
-            causes.push(Cause { reason: "FieldValueForbidden", message, field: "metadata.finalizers".into() });
+            let cause = Cause { reason: "FieldValueForbidden", message, field: "metadata.finalizers".into() };
+            causes.extend([cause.clone(), cause]);
         }
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {

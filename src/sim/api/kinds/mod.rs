@@ -10,6 +10,7 @@ use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
 mod claim;
+mod lease;
 mod metadata;
 mod namespace;
 mod pod;
@@ -88,9 +89,9 @@ pub(super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<C
         Resource::Pods => pod::check(object),
         Resource::Claims => claim::check(object),
         Resource::Revisions => revision::check(object),
+        Resource::Leases => lease::check(object),
         Resource::Namespaces
         | Resource::Events
-        | Resource::Leases
         | Resource::ConfigMaps
         | Resource::Secrets
         | Resource::Services
@@ -106,6 +107,7 @@ pub(super) fn check_change(resource: Resource, sub: Sub, old: &Value, new: &Valu
         (Resource::Pods, Sub::None) => pod::check_change(old, new),
         (Resource::Claims, Sub::None) => claim::check_change(old, new),
         (Resource::Revisions, _) => revision::check_change(old, new),
+        (Resource::Leases, _) => lease::check(new),
         _ => Vec::new(),
     }
 }

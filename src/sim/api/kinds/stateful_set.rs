@@ -52,6 +52,12 @@ pub(super) fn shape_status(status: &mut Value) {
             status.remove(nonzero);
         }
     }
+    for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        // A time in Go is never left out.
+        if let Some(condition) = condition.as_object_mut() {
+            condition.entry("lastTransitionTime").or_insert(Value::Null);
+        }
+    }
     if status.get("conditions").and_then(Value::as_array).is_some_and(Vec::is_empty) {
         status.remove("conditions");
     }

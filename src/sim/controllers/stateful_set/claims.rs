@@ -89,7 +89,7 @@ impl Sync<'_> {
                 && let Err(refusal) = self.control.update(Resource::Claims, wanted.put(&claim))
             {
                 let message = format!("could not update claim {name} for delete policy ownerRefs: {}", refusal.message);
-                return Err(Errors::of(message));
+                return Err(Errors::about(&refusal, message));
             }
         }
         Ok(())

@@ -18,8 +18,13 @@ pub(super) fn revision(pod: &Value) -> &str {
 pub(super) fn events(change: &Change, target: &str) -> Vec<(String, bool)> {
     let now = &change.object;
     let Some(before) = &change.before else {
-        let age = if revision(now) == target { "the new revision" } else { "an old revision" };
-        return vec![(format!("created at {} ({age})", revision(now)), true)];
+        let age = match target {
+            // The controller has not said yet which one is new.
+            "" => "",
+            target if revision(now) == target => " (the new revision)",
+            _ => " (an old revision)",
+        };
+        return vec![(format!("created at {}{age}", revision(now)), true)];
     };
     if change.gone {
         return vec![("gone".to_owned(), true)];
