@@ -146,7 +146,9 @@ impl Status {
             details.insert("group".into(), group.into());
             qualified = format!("{kind}.{group}");
         }
-        details.insert("kind".into(), kind.into());
+        if !kind.is_empty() {
+            details.insert("kind".into(), kind.into());
+        }
         details.insert("causes".into(), causes.iter().map(Cause::to_json).collect());
         let message = format!("{qualified} \"{name}\" is invalid: {told}");
         Self { details: Value::Object(details), ..Self::new(422, "Invalid", message) }

@@ -20,7 +20,7 @@ pub(super) static PERSISTENT_VOLUME_CLAIM_TEMPLATE: Object =
     Object::of(&[object("metadata", &OBJECT_META).always(), object("spec", &PERSISTENT_VOLUME_CLAIM_SPEC).always()]);
 
 /// `PersistentVolumeClaimSpec`.
-pub(super) static PERSISTENT_VOLUME_CLAIM_SPEC: Object = Object::of(&[
+pub(crate) static PERSISTENT_VOLUME_CLAIM_SPEC: Object = Object::of(&[
     texts("accessModes"),
     object("selector", &LABEL_SELECTOR),
     object("resources", &VOLUME_RESOURCE_REQUIREMENTS).always(),

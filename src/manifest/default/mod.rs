@@ -31,7 +31,9 @@ mod time;
 mod volume;
 mod workload;
 
+pub(crate) use claim::PERSISTENT_VOLUME_CLAIM_SPEC;
 pub(crate) use meta::OBJECT_META;
+pub(crate) use pod::POD_SPEC;
 use schema::Reading;
 pub(crate) use schema::{Kind, Merge, Object, Type};
 pub(crate) use time::is_time;
@@ -73,12 +75,12 @@ pub(crate) fn metadata(metadata: &Value, level: Level) -> Value {
 
 /// The `.spec` of a pod as the defaults that it shares with a template make it. Idempotent.
 pub(crate) fn pod_spec(spec: &Value, level: Level) -> Value {
-    stored(&pod::POD_SPEC, spec, level)
+    stored(&POD_SPEC, spec, level)
 }
 
 /// The `.spec` of a volume claim as a server of that level returns it. Idempotent.
 pub(crate) fn claim_spec(spec: &Value, level: Level) -> Value {
-    stored(&claim::PERSISTENT_VOLUME_CLAIM_SPEC, spec, level)
+    stored(&PERSISTENT_VOLUME_CLAIM_SPEC, spec, level)
 }
 
 /// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.

@@ -20,7 +20,7 @@ pub(super) static POD_TEMPLATE_SPEC: Object =
         .then(after_pod_template);
 
 /// `PodSpec`.
-pub(super) static POD_SPEC: Object = Object::of(&[
+pub(crate) static POD_SPEC: Object = Object::of(&[
     objects("volumes", &VOLUME).keyed(BY_NAME),
     objects("initContainers", &CONTAINER).keyed(BY_NAME),
     objects("containers", &CONTAINER).keyed(BY_NAME).always(),

@@ -2,6 +2,10 @@
 
 use serde_json::Value;
 
+use super::decode;
+use super::terms::Unknown;
+use crate::manifest;
+use crate::manifest::default::Level;
 use crate::sim::request::Request;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -10,7 +14,14 @@ use crate::sim::status::Status;
 const MOST_BYTES: usize = 3 << 20;
 
 /// The object that a POST or a PUT brings, of that kind.
-pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Status> {
+///
+/// With what there is to be warned of: fields that are not known, or stated twice.
+pub(super) fn object(
+    request: &Request,
+    resource: Resource,
+    level: Level,
+    unknown: Unknown,
+) -> Result<(Value, Vec<String>), Status> {
     let object = value(request, resource.kind())?;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
@@ -18,21 +29,53 @@ pub(super) fn object(request: &Request, resource: Resource) -> Result<Value, Sta
     let known = (version.is_empty() || version == resource.api_version() || alias)
         && (kind.is_empty() || kind == resource.kind());
     if !known {
-        return Err(Status::bad_request(misfit(resource, version, kind)));
+        return Err(Status::bad_request(misfit(resource, version, kind, level)));
     }
-    Ok(object)
+    let handled = |why: String| {
+        let version = resource.api_version();
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let kind = resource.kind();
+        Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    };
+    decode::check(resource, &object, level).map_err(handled)?;
+    if unknown == Unknown::Ignore {
+        return Ok((object, Vec::new()));
+    }
+    let remarks = match media(request) {
+        "application/yaml" => decode::unknown(resource, &object, level),
+        _ => decode::remarks(resource, &request.body, level),
+    };
+    if unknown == Unknown::Strict && !remarks.is_empty() {
+        return Err(handled(format!("strict decoding error: {}", remarks.join(", "))));
+    }
+    Ok((object, remarks))
 }
 
 /// What the server says of an object of another kind.
-fn misfit(resource: Resource, version: &str, kind: &str) -> String {
+fn misfit(resource: Resource, version: &str, kind: &str, level: Level) -> String {
+    // What is another kind of ours could be read, but not turned into this one.
+    let other = Resource::ALL.into_iter().find(|it| it.api_version() == version && it.kind() == kind);
+    let package = match resource.group() {
+        "" => "core",
+        group => group.split('.').next().unwrap_or(group),
+    };
     let own = resource.api_version();
+    if let Some(other) = other.filter(|other| *other != resource) {
+        let own = own.rsplit('/').next().unwrap_or(own);
+        let (kind, into) = (other.kind(), resource.kind());
+        return format!(
+            "{kind} in version \"{own}\" cannot be handled as a {into}: converting (v1.{kind}) to ({package}.{into}): \
+             unknown conversion"
+        );
+    }
     let own = own.rsplit('/').next().unwrap_or(own);
     let said = if kind.is_empty() { resource.kind() } else { kind };
     let at = if version.is_empty() { resource.api_version() } else { version };
     format!(
         "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
-         in scheme \"pkg/runtime/scheme.go:111\"",
-        resource.kind()
+         in scheme \"pkg/runtime/scheme.go:{}\"",
+        resource.kind(),
+        if level < Level::V1_36 { 110 } else { 111 }
     )
 }
 
@@ -51,6 +94,11 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
             };
             serde_json::from_slice(&request.body).map_err(told)
         }
+        "application/yaml" => yaml(&request.body).map_err(|why| {
+            let words =
+                format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; ");
+            Status::bad_request(words + &why)
+        }),
         _ => Err(Status::new(
             415,
             "UnsupportedMediaType",
@@ -83,6 +131,25 @@ pub(super) fn of_kind(request: &Request, api_version: &str, kind: &str) -> Resul
         return Err(Status::bad_request(words));
     }
     Ok(object)
+}
+
+/// The object of an apply: YAML, of which JSON is a part.
+pub(super) fn applied(request: &Request) -> Result<Value, Status> {
+    limit(request)?;
+    yaml(&request.body).map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))
+}
+
+/// A text as YAML. JSON is read as such, but for characters that YAML does not print and the server therefore refuses.
+fn yaml(bytes: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
+    let odd = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    if text.trim_start().starts_with('{')
+        && !text.contains(odd)
+        && let Ok(value) = serde_json::from_str(text)
+    {
+        return Ok(value);
+    }
+    manifest::yaml_body(text).map_err(|why| format!("yaml: {why}"))
 }
 
 /// What Go calls a JSON value.

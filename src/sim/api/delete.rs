@@ -137,22 +137,6 @@ fn delete_namespace(world: &mut World, key: &Key, old: &Arc<Value>, options: &De
     if options.dry_run { Deleted::Later(Arc::new(new)) } else { Deleted::Later(world.store.put(key.clone(), new)) }
 }
 
-#[allow(dead_code, reason = "called by who empties namespaces")]
-/// Lets go of a namespace whose content is gone: what a real cluster does through `/finalize`.
-pub(crate) fn finish_namespace(world: &mut World, name: &str) {
-    let key = Key::new(Resource::Namespaces, "", name);
-    let Some(old) = world.store.get(&key).cloned() else { return };
-    if old.pointer("/metadata/deletionTimestamp").is_none() {
-        return;
-    }
-    let mut new = Value::clone(&old);
-    new["spec"] = json!({});
-    world.store.put(key.clone(), new);
-    if old.pointer("/metadata/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-        world.store.remove(&key);
-    }
-}
-
 fn stamp(time: Timestamp) -> Value {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
 }

@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::Terms;
 use super::route::Sub;
-use super::update::change;
-use super::{json_patch, strategic};
+use super::terms::Unknown;
+use super::update::{Owned, change};
+use super::{decode, json_patch, strategic};
 use crate::sim::resource::Resource;
-use crate::sim::status::Status;
+use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
 use crate::sim::world::World;
 
@@ -20,20 +21,16 @@ pub(crate) enum Patch {
     Merge(Value),
     /// Steps.
     Json(Vec<Value>),
-    /// What is laid over the object as its schema says, of which little is needed here; checked.
+    /// What is laid over the object as its schema says; checked.
     Strategic(Map<String, Value>),
-    /// What its manager wants of the object: a server-side apply.
-    Apply(Value),
 }
 
 impl Patch {
     /// The object with the change made.
-    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn apply(&self, object: &mut Value, resource: Resource) -> Result<(), Status> {
         match self {
             Self::Merge(patch) => merge(object, patch),
-            Self::Strategic(patch) => strategic::merge(object, patch),
-            // Made with the owners of fields in sight: see [`applied`].
-            Self::Apply(_) => {}
+            Self::Strategic(patch) => strategic::merge(object, patch, strategic::schema(resource)),
             Self::Json(steps) => {
                 json_patch::apply(object, steps).map_err(|_| {
                     let words = "the server rejected our request due to an error in our request";
@@ -45,87 +42,48 @@ impl Patch {
     }
 }
 
-/// Changes an object, or its status; as it is stored then, or as it would be.
+/// Changes an object, or its status; as it is stored then, or as it would be. Fields that are not known are told.
 ///
 /// With a resource version in the patch only that version is changed.
 ///
 /// # Errors
 /// As the server refuses it.
-pub(crate) fn patch(
+pub(super) fn patch(
     world: &mut World,
     key: &Key,
     sub: Sub,
     patch: &Patch,
     terms: &Terms,
+    remarks: &mut Vec<String>,
 ) -> Result<Arc<Value>, Status> {
-    if let Patch::Apply(wanted) = patch {
-        return applied(world, key, sub, wanted, terms);
-    }
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
-    patch.apply(&mut new)?;
-    change(world, key, &old, sub, new, terms)
-}
-
-/// A server-side apply: an object is changed, or made where there is none.
-fn applied(world: &mut World, key: &Key, sub: Sub, wanted: &Value, terms: &Terms) -> Result<Arc<Value>, Status> {
-    let scope = owned(key.resource, sub, world.compat.level());
-    let scope = scope.ok_or_else(|| Status::missing(&format!("server-side apply of {}", key.resource.plural())))?;
-    if terms.manager.is_empty() {
-        return Err(Status::bad_request("fieldManager is required for apply patch"));
+    patch.apply(&mut new, key.resource)?;
+    let level = world.compat.level();
+    let unfit = |why: &str, new: &Value| {
+        let shown = Value::from(new.to_string());
+        let cause = Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {shown}: {why}"),
+            field: "patch".into(),
+        };
+        Status::invalid_kind("", "", "", &[cause])
+    };
+    let same = |field: &str, own: &str| new.get(field).is_some_and(|it| it == own);
+    if !same("kind", key.resource.kind()) || !same("apiVersion", key.resource.api_version()) {
+        let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        let scheme = "in scheme \"pkg/runtime/scheme.go:111\"";
+        return Err(unfit(&format!("no kind {kind:?} is registered for version {version:?} {scheme}"), &new));
     }
-    let old = world.store.get(key).cloned();
-    let now = super::create::now(world);
-    let now = now.as_str().unwrap_or_default();
-    let mut wanted = wanted.clone();
-    if wanted.pointer("/metadata/name").is_none() {
-        wanted["metadata"]["name"] = key.name.as_str().into();
+    decode::check(key.resource, &new, level).map_err(|why| unfit(&why, &new))?;
+    if terms.unknown != Unknown::Ignore {
+        *remarks = decode::unknown(key.resource, &new, level);
     }
-    let made = scope.apply(old.as_deref(), &wanted, &terms.manager, terms.force, now).map_err(|it| it.status())?;
-    let terms = Terms { owned: true, ..terms.clone() };
-    match old {
-        None if sub == Sub::None => {
-            let mut made = made;
-            let uid = made.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if !uid.is_empty() {
-                let why =
-                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-                return Err(Status::conflict(key.resource, &key.name, &why));
-            }
-            if let Some(metadata) = made.get_mut("metadata").and_then(Value::as_object_mut) {
-                // A version that nothing has is of no account where there is nothing.
-                metadata.remove("resourceVersion");
-            }
-            super::create::create(world, key.resource, &key.namespace, made, &terms)
-        }
-        None => Err(Status::not_found(key.resource, &key.name)),
-        Some(old) => {
-            let uid = |object: &Value| object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
-            if uid(&made) != uid(&old) {
-                let uid = uid(&made).unwrap_or_default();
-                let cause = crate::sim::status::Cause {
-                    reason: "FieldValueInvalid",
-                    message: format!("Invalid value: \"{uid}\": field is immutable"),
-                    field: "metadata.uid".into(),
-                };
-                return Err(Status::invalid(key.resource, &key.name, &[cause.clone(), cause]));
-            }
-            change(world, key, &old, sub, made, &terms)
-        }
+    if terms.unknown == Unknown::Strict && !remarks.is_empty() {
+        return Err(unfit(&format!("strict decoding error: {}", remarks.join(", ")), &new));
     }
-}
-
-/// The door through which fields of an object are owned; none where nobody keeps account of them.
-pub(super) fn owned(
-    resource: Resource,
-    sub: Sub,
-    level: crate::manifest::default::Level,
-) -> Option<super::apply::Scope> {
-    match (resource, sub) {
-        (Resource::StatefulSets, Sub::None) => Some(super::apply::Scope::stateful_set(level)),
-        (Resource::StatefulSets, Sub::Status) => Some(super::apply::Scope::stateful_set_status(level)),
-        _ => None,
-    }
+    change(world, key, &old, sub, new, terms, Owned::ByWriter)
 }
 
 /// Lays a merge patch over a value.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::create::create;
 use super::delete::{Deleted, answered, delete};
 use super::evict::evict;
+use super::own::apply;
 use super::patch::{Patch, patch};
 use super::route::Sub;
 use super::terms::{Terms, deletion, deletion_of};
@@ -19,8 +20,11 @@ use crate::sim::store::Key;
 use crate::sim::world::World;
 
 /// What is not there, and what is.
-const STRATEGIC: &str = "strategic merge patches that merge lists by their keys (use `kubectl apply --server-side`, \
+const STRATEGIC: &str = "strategic merge patches of lists in other kinds than StatefulSets (use `kubectl apply --server-side`, \
     `kubectl patch --type=merge` or `--type=json`)";
+
+/// What an apply is sent as.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 /// POST of a new object.
 pub(super) fn posted(
@@ -30,8 +34,9 @@ pub(super) fn posted(
     request: &Request,
 ) -> Result<Answer, Status> {
     let terms = Terms::read(request, "CreateOptions")?;
-    let object = body::object(request, resource)?;
-    Ok(whole(201, &create(world, resource, namespace, object, &terms)?))
+    let (object, remarks) = body::object(request, resource, world.compat.level(), terms.unknown)?;
+    let made = create(world, resource, namespace, object, &terms)?;
+    Ok(warned(201, &made, remarks, resource, None))
 }
 
 /// PUT, PATCH or DELETE of one object or a part of it.
@@ -45,13 +50,25 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
     match request.method.as_str() {
         "PUT" if here => {
             let terms = Terms::read(request, "UpdateOptions")?;
-            let object = body::object(request, key.resource)?;
-            Ok(whole(200, &update(world, key, sub, object, &terms)?))
+            let (object, remarks) = body::object(request, key.resource, world.compat.level(), terms.unknown)?;
+            let old = world.store.get(key).cloned();
+            let new = update(world, key, sub, object, &terms)?;
+            let code = if old.is_some() { 200 } else { 201 };
+            Ok(warned(code, &new, remarks, key.resource, old.as_deref()))
+        }
+        "PATCH" if here && body::media(request) == APPLY => {
+            let terms = Terms::read_apply(request)?;
+            let old = world.store.get(key).cloned();
+            let (object, new) = apply(world, key, sub, &body::applied(request)?, &terms)?;
+            Ok(warned(if new { 201 } else { 200 }, &object, Vec::new(), key.resource, old.as_deref()))
         }
         "PATCH" if here => {
-            let patch_of = read_patch(request)?;
+            let patch_of = read_patch(request, key.resource)?;
             let terms = Terms::read(request, "PatchOptions")?;
-            Ok(whole(200, &patch(world, key, sub, &patch_of, &terms)?))
+            let old = world.store.get(key).cloned();
+            let mut remarks = Vec::new();
+            let new = patch(world, key, sub, &patch_of, &terms, &mut remarks)?;
+            Ok(warned(200, &new, remarks, key.resource, old.as_deref()))
         }
         "DELETE" if sub == Sub::None => {
             let options = deletion(request)?;
@@ -75,10 +92,10 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
             scale::update(world, key, &body::of_kind(request, "autoscaling/v1", "Scale")?, &terms)?
         }
         "PATCH" => {
-            let patch = read_patch(request)?;
+            let patch = read_patch(request, key.resource)?;
             scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
         }
-        _ => return Err(not_allowed()),
+        _ => return Err(Status::method_not_allowed()),
     };
     Ok(Answer::Whole(Response::new(200, scale)))
 }
@@ -89,7 +106,7 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
         return Err(Status::missing(&format!("eviction of {}", key.resource.plural())));
     }
     if request.method != "POST" {
-        return Err(not_allowed());
+        return Err(Status::method_not_allowed());
     }
     let terms = Terms::read(request, "CreateOptions")?;
     let eviction = body::of_kind(request, "policy/v1", "Eviction")?;
@@ -101,12 +118,6 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
     evict(world, key, &options)?;
     let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::Whole(Response::new(201, success)))
-}
-
-/// 405.
-fn not_allowed() -> Status {
-    let words = "the server does not allow this method on the requested resource";
-    Status { details: json!({}), ..Status::new(405, "MethodNotAllowed", words) }
 }
 
 /// DELETE of all objects of a kind that are chosen: what they were is the answer, whatever becomes of them.
@@ -140,11 +151,15 @@ pub(super) fn all(
     Ok(Answer::Whole(Response::new(200, list)))
 }
 
-fn whole(code: u16, object: &Arc<Value>) -> Answer {
-    Answer::Whole(Response::new(code, Value::clone(object)))
+/// An object that was written, with what its writer is warned of.
+fn warned(code: u16, object: &Arc<Value>, remarks: Vec<String>, resource: Resource, old: Option<&Value>) -> Answer {
+    let mut response = Response::new(code, Value::clone(object));
+    response.warnings = remarks;
+    response.warnings.extend(kinds::warnings(resource, old, object));
+    Answer::Whole(response)
 }
 
-fn read_patch(request: &Request) -> Result<Patch, Status> {
+fn read_patch(request: &Request, resource: Resource) -> Result<Patch, Status> {
     body::limit(request)?;
     let json = || {
         let told = |error: serde_json::Error| {
@@ -169,12 +184,12 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
         },
         "application/strategic-merge-patch+json" => match json()? {
             Value::Object(patch) => {
-                strategic::check(&patch).map_err(|_| Status::missing(STRATEGIC))?;
+                strategic::check(&patch, strategic::schema(resource)).map_err(|_| Status::missing(STRATEGIC))?;
                 Ok(Patch::Strategic(patch))
             }
             other => Err(unfit(&other, "map[string]interface {}")),
         },
-        "application/apply-patch+yaml" => Ok(Patch::Apply(json()?)),
+        APPLY => Err(Status::missing("server-side apply of that")),
         _ => Err(Status {
             details: json!({}),
             ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")

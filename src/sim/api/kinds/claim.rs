@@ -42,10 +42,15 @@ pub(super) fn check(object: &Value) -> Vec<Cause> {
 }
 
 pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+    if old["spec"] == new["spec"] {
+        return Vec::new();
+    }
     let mut causes = check(new);
+    let bound = old["status"]["phase"] == "Bound";
     let fixed = |claim: &Value| {
         let mut spec = claim["spec"].clone();
-        if let Some(requests) = spec["resources"]["requests"].as_object_mut() {
+        // Only what is bound may grow.
+        if let Some(requests) = spec["resources"]["requests"].as_object_mut().filter(|_| bound) {
             requests.remove("storage");
         }
         spec

@@ -50,12 +50,12 @@ pub(in super::super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
             let words = "no new finalizers can be added if the object is being deleted, found new finalizers";
             let message = format!("Forbidden: {words} {}", go_strings(&added));
             let cause = Cause { reason: "FieldValueForbidden", message, field: "metadata.finalizers".into() };
+            // The server looks twice, and says it twice; here and below.
             causes.extend([cause.clone(), cause]);
         }
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if old[field] != new[field] {
-            // The server looks twice, and says it twice.
             let cause = Cause::invalid(&format!("metadata.{field}"), &new[field], "field is immutable");
             causes.extend([cause.clone(), cause]);
         }

@@ -10,13 +10,14 @@ use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
 mod claim;
-mod lease;
 mod metadata;
 mod namespace;
+mod plain;
 mod pod;
 mod pod_spec;
 mod revision;
 mod stateful_set;
+mod warnings;
 
 pub(super) use metadata::{check as check_metadata, check_change as check_metadata_change};
 
@@ -33,12 +34,9 @@ pub(super) fn shaped(resource: Resource, object: Value, compat: Compat) -> Value
         Resource::Claims => claim::shape,
         Resource::Namespaces => namespace::shape,
         Resource::Revisions => revision::shape,
-        Resource::Events
-        | Resource::Leases
-        | Resource::ConfigMaps
-        | Resource::Secrets
-        | Resource::Services
-        | Resource::Budgets => |_, _| {},
+        Resource::Secrets => |object, _| plain::shape_secret(object),
+        Resource::Services => |object, _| plain::shape_service(object),
+        Resource::Events | Resource::Leases | Resource::ConfigMaps | Resource::Budgets => |_, _| {},
     };
     shape(&mut object, compat);
     Value::Object(object)
@@ -51,13 +49,13 @@ pub(super) fn prepare(resource: Resource, object: &mut Value) {
         Resource::Pods => pod::prepare(object),
         Resource::Claims => claim::prepare(object),
         Resource::Namespaces => namespace::prepare(object),
+        Resource::Budgets => plain::prepare_budget(object),
         Resource::Revisions
         | Resource::Events
         | Resource::Leases
         | Resource::ConfigMaps
         | Resource::Secrets
-        | Resource::Services
-        | Resource::Budgets => {}
+        | Resource::Services => {}
     }
 }
 
@@ -70,8 +68,9 @@ pub(super) fn prepare_change(resource: Resource, sub: Sub, old: &Value, new: &mu
     match resource {
         Resource::StatefulSets => stateful_set::prepare_change(sub, old, new),
         Resource::Pods => pod::prepare_change(sub, old, new),
-        Resource::Namespaces
-        | Resource::Claims
+        Resource::Budgets if sub == Sub::None => next_generation(old, new),
+        Resource::Namespaces => keep(new, old, "spec"),
+        Resource::Claims
         | Resource::Revisions
         | Resource::Events
         | Resource::Leases
@@ -89,13 +88,10 @@ pub(super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<C
         Resource::Pods => pod::check(object),
         Resource::Claims => claim::check(object),
         Resource::Revisions => revision::check(object),
-        Resource::Leases => lease::check(object),
-        Resource::Namespaces
-        | Resource::Events
-        | Resource::ConfigMaps
-        | Resource::Secrets
-        | Resource::Services
-        | Resource::Budgets => Vec::new(),
+        Resource::Events => plain::check_event(object),
+        Resource::Leases => plain::check_lease(object),
+        Resource::Budgets => plain::check_budget(object),
+        Resource::Namespaces | Resource::ConfigMaps | Resource::Secrets | Resource::Services => Vec::new(),
     }
 }
 
@@ -105,9 +101,13 @@ pub(super) fn check_change(resource: Resource, sub: Sub, old: &Value, new: &Valu
         (Resource::StatefulSets, Sub::Status) => stateful_set::check_status(old, new),
         (Resource::StatefulSets, _) => stateful_set::check_change(old, new, compat),
         (Resource::Pods, Sub::None) => pod::check_change(old, new),
+        (Resource::Pods, Sub::Status) => pod::check_status(old, new),
         (Resource::Claims, Sub::None) => claim::check_change(old, new),
         (Resource::Revisions, _) => revision::check_change(old, new),
-        (Resource::Leases, _) => lease::check(new),
+        (Resource::Leases, _) => plain::check_lease(new),
+        (Resource::Events, _) => plain::check_event_change(old, new),
+        (Resource::Budgets, Sub::None) => plain::check_budget(new),
+        (Resource::ConfigMaps | Resource::Secrets, _) => plain::check_data_change(old, new),
         _ => Vec::new(),
     }
 }
@@ -121,6 +121,20 @@ pub(super) fn shape_status(resource: Resource, object: &mut Value) {
                 object["status"] = json!({});
             }
         }
+    }
+}
+
+/// What a writer is warned of.
+pub(super) fn warnings(resource: Resource, old: Option<&Value>, new: &Value) -> Vec<String> {
+    let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
+    // Who changes nothing of it has been warned before.
+    if old.is_some_and(|old| generation(old) == generation(new)) {
+        return Vec::new();
+    }
+    match resource {
+        Resource::StatefulSets => warnings::of_set(&new["spec"]),
+        Resource::Pods if old.is_none() => warnings::of_pod(&new["spec"], "spec"),
+        _ => Vec::new(),
     }
 }
 

@@ -34,10 +34,13 @@ pub(super) fn prepare(object: &mut Value) {
 
 pub(super) fn prepare_change(sub: Sub, old: &Value, new: &mut Value) {
     if sub == Sub::None {
+        if let Some(spec) = new["spec"].as_object_mut() {
+            pod_spec::tolerate(spec);
+        }
         super::next_generation(old, new);
     }
-    // What a status write says of the class is not heard either.
-    if let Some(class) = old.pointer("/status/qosClass") {
+    // A kubelet need not say the class again.
+    if let (Some(class), true) = (old.pointer("/status/qosClass"), new["status"]["qosClass"].is_null()) {
         new["status"]["qosClass"] = class.clone();
     }
 }
@@ -56,13 +59,41 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
             }
         }
         if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|field, _| {
-                !["activeDeadlineSeconds", "tolerations", "initContainers"].contains(&field.as_str())
-            });
+            spec.retain(|field, _| !["activeDeadlineSeconds", "tolerations"].contains(&field.as_str()));
         }
         spec
     };
-    let mut causes = Vec::new();
+    if old["spec"] == new["spec"] {
+        return Vec::new();
+    }
+    let mut causes = check(new);
+    // The server looks at images once more.
+    let images = causes.iter().filter(|it| it.field.ends_with("].image")).cloned();
+    let images: Vec<Cause> = images.collect();
+    causes.extend(images);
+    let deadline = |pod: &Value| pod["spec"]["activeDeadlineSeconds"].as_i64();
+    match (deadline(old), deadline(new)) {
+        (Some(before), Some(now)) if now > before => {
+            let words = "must be less than or equal to previous value";
+            causes.push(Cause::invalid("spec.activeDeadlineSeconds", &now.into(), words));
+        }
+        (Some(_), None) => {
+            let words = "must not update from a positive integer to nil value";
+            causes.push(Cause::invalid("spec.activeDeadlineSeconds", &Value::Null, words));
+        }
+        _ => {}
+    }
+    let tolerations = |pod: &Value| pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+    let timeless = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        toleration.as_object_mut().map(|it| it.remove("tolerationSeconds"));
+        toleration
+    };
+    let now: Vec<Value> = tolerations(new).iter().map(timeless).collect();
+    if tolerations(old).iter().any(|toleration| !now.contains(&timeless(toleration))) {
+        let words = "existing toleration can not be modified except its tolerationSeconds";
+        causes.push(Cause::forbidden("spec.tolerations", words));
+    }
     if fixed(old) != fixed(new) {
         let words = "pod updates may not change fields other than `spec.containers[*].image`,\
             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
@@ -70,6 +101,15 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
         causes.push(Cause::forbidden("spec", words));
     }
     causes
+}
+
+/// The class is fixed when a pod is made.
+pub(super) fn check_status(old: &Value, new: &Value) -> Vec<Cause> {
+    let (before, now) = (&old["status"]["qosClass"], &new["status"]["qosClass"]);
+    if before == now {
+        return Vec::new();
+    }
+    vec![Cause::invalid("status.qosClass", now, "field is immutable")]
 }
 
 /// Mirrors `podStrategy.CheckGracefulDelete`.

@@ -38,11 +38,16 @@ fn host_ports(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Mirrors the admission plugins `Priority` and `DefaultTolerationSeconds`.
+/// What admission puts in: mirrors the plugins `Priority` and `DefaultTolerationSeconds`.
 pub(super) fn admit(spec: &mut Value) {
     let Some(spec) = spec.as_object_mut() else { return };
     spec.entry("priority").or_insert(json!(0));
     spec.entry("preemptionPolicy").or_insert("PreemptLowerPriority".into());
+    tolerate(spec);
+}
+
+/// Mirrors the admission plugin `DefaultTolerationSeconds`, which looks at changes too.
+pub(super) fn tolerate(spec: &mut Map<String, Value>) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     let Some(tolerations) = tolerations.as_array_mut() else { return };
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {

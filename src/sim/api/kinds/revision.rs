@@ -15,13 +15,13 @@ pub(super) fn shape(object: &mut Map<String, Value>, _: Compat) {
 
 pub(super) fn check(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
+    if let Some(number) = object["revision"].as_i64().filter(|number| *number < 0) {
+        causes.push(Cause::invalid("revision", &number.into(), "must be greater than or equal to 0"));
+    }
     match object.get("data") {
         None => causes.push(Cause::required("data", "data is mandatory")),
         Some(Value::Object(_)) => {}
-        Some(_) => causes.push(Cause::required("data", "data must be a JSON object")),
-    }
-    if let Some(number) = object["revision"].as_i64().filter(|number| *number < 0) {
-        causes.push(Cause::invalid("revision", &number.into(), "must be greater than or equal to 0"));
+        Some(_) => causes.push(Cause::required("data", "data must be a valid JSON object")),
     }
     causes
 }

@@ -10,9 +10,11 @@ fn world() -> World {
     World::new(&Settings { compat: Compat::of(Version::V1_36), seed: 1, start, ..Settings::default() })
 }
 
-/// Asks for `PATH[?QUERY]` with a body; a patch is a merge patch, or a JSON patch where it is a list.
+/// Asks for `PATH[?QUERY]` with a body; a patch is an apply where a manager is
+/// named, a JSON patch where it is a list, else a merge patch.
 fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let query_has_apply = query.contains("fieldManager=");
     let query = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
     let content_type = match (method, &body) {
         ("PATCH", Value::Array(_)) => "application/json-patch+json",
@@ -20,6 +22,7 @@ fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
         _ => "application/json",
     };
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let content_type = if query_has_apply { "application/apply-patch+yaml" } else { content_type };
     let (content_type, agent) = (content_type.to_owned(), "curl/8".to_owned());
     let request =
         Request { method: method.into(), path: path.into(), query, content_type, body, agent, ..Request::default() };
@@ -344,6 +347,128 @@ fn a_namespace_ends_once_it_is_let_go_and_nothing_is_made_in_it_meanwhile() {
         "pods \"p\" is forbidden: unable to create new content in namespace shop because it is being terminated";
     assert_eq!(told(&refused), (403, "Forbidden", words));
     assert_eq!(refused.body["details"]["causes"][0]["reason"], "NamespaceTerminating");
-    crate::sim::api::delete::finish_namespace(&mut world, "shop");
+    let later = world.now.checked_add(jiff::SignedDuration::from_secs(60)).unwrap();
+    world.advance(later);
     assert_eq!(ask(&mut world, "GET", one, Value::Null).code, 404);
+}
+
+#[test]
+fn an_apply_makes_an_object_and_owns_what_it_says() {
+    let mut world = world();
+    let apply = format!("{WEB}?fieldManager=phaseline");
+    let mut given = set("web");
+    (given["apiVersion"], given["kind"]) = ("apps/v1".into(), "StatefulSet".into());
+    let without = ask(&mut world, "PATCH", &format!("{WEB}?fieldManager="), given.clone());
+    let words = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
+    assert_eq!(told(&without), (422, "Invalid", words));
+    let mut other = given.clone();
+    other["metadata"]["uid"] = "x".into();
+    let words = "Operation cannot be fulfilled on statefulsets.apps \"web\": uid mismatch: the provided object \
+        specified uid x, and no existing object was found";
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, other.clone())), (409, "Conflict", words));
+    // A version of what is not there is not minded.
+    given["metadata"]["resourceVersion"] = "77".into();
+    let made = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!((made.code, &made.body["spec"]["replicas"]), (201, &json!(1)));
+    let stale = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!(told(&stale).1, "Conflict");
+    given["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    let again = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!((again.code, again.body), (200, made.body.clone()));
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, other)).0, 422);
+    ask(&mut world, "PATCH", WEB, json!({"spec": {"serviceName": "web", "minReadySeconds": 5}}));
+    given["spec"]["minReadySeconds"] = json!(7);
+    let refused = ask(&mut world, "PATCH", &apply, given.clone());
+    let words = "Apply failed with 1 conflict: conflict with \"curl\" using apps/v1: .spec.minReadySeconds";
+    assert_eq!(told(&refused), (409, "Conflict", words));
+    let forced = ask(&mut world, "PATCH", &format!("{apply}&force=true"), given.clone());
+    assert_eq!((forced.code, &forced.body["spec"]["minReadySeconds"]), (200, &json!(7)));
+    given["spec"]["bogus"] = json!(1);
+    let words = "failed to create typed patch object (/web; apps/v1, Kind=StatefulSet): .spec.bogus: field not declared in schema";
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, given)), (500, "", words));
+}
+
+#[test]
+fn what_of_a_pod_may_change_is_little() {
+    let mut world = world();
+    let one = &format!("{PODS}/p");
+    let mut given = pod("p");
+    given["spec"]["schedulerName"] = "none".into();
+    ask(&mut world, "POST", PODS, given);
+    let moved = ask(&mut world, "PATCH", one, json!({"spec": {"nodeName": "x"}}));
+    assert!(
+        told(&moved).2.starts_with("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other")
+    );
+    let image = |value: &str| json!([{"op": "replace", "path": "/spec/containers/0/image", "value": value}]);
+    let newer = ask(&mut world, "PATCH", one, image("nginx:2")).body;
+    assert_eq!(newer["metadata"]["generation"], 2);
+    let words = "Pod \"p\" is invalid: spec.containers[0].image: Required value";
+    assert_eq!(told(&ask(&mut world, "PATCH", one, image(""))), (422, "Invalid", words));
+    ask(&mut world, "PATCH", one, json!({"spec": {"activeDeadlineSeconds": 5}}));
+    let words = "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value";
+    let longer = ask(&mut world, "PATCH", one, json!({"spec": {"activeDeadlineSeconds": 9}}));
+    assert_eq!(told(&longer), (422, "Invalid", words));
+    let class = ask(&mut world, "PATCH", &format!("{one}/status"), json!({"status": {"qosClass": "Guaranteed"}}));
+    let words = "Pod \"p\" is invalid: status.qosClass: Invalid value: \"Guaranteed\": field is immutable";
+    assert_eq!(told(&class), (422, "Invalid", words));
+}
+
+#[test]
+fn what_is_not_known_is_warned_of_or_refused() {
+    let mut world = world();
+    let mut given = set("web");
+    given["spec"]["bogus"] = json!(1);
+    let strict = ask(&mut world, "POST", &format!("{SETS}?fieldValidation=Strict"), given.clone());
+    let words = "StatefulSet in version \"v1\" cannot be handled as a StatefulSet: strict decoding error: unknown field \
+        \"spec.bogus\"";
+    assert_eq!(told(&strict), (400, "BadRequest", words));
+    let made = ask(&mut world, "POST", SETS, given);
+    assert_eq!((made.code, made.warnings), (201, vec!["unknown field \"spec.bogus\"".to_owned()]));
+    let strict = ask(&mut world, "PATCH", &format!("{WEB}?fieldValidation=Strict"), json!({"spec": {"bogus": 1}}));
+    assert_eq!((strict.code, &strict.body["details"]["causes"][0]["field"]), (422, &json!("patch")));
+    let unfit = ask(&mut world, "PATCH", WEB, json!({"spec": {"replicas": "x"}}));
+    assert!(
+        told(&unfit)
+            .2
+            .ends_with("cannot unmarshal string into Go struct field StatefulSetSpec.spec.replicas of type int32")
+    );
+}
+
+#[test]
+fn a_set_that_is_refused_is_refused_in_the_servers_words() {
+    let mut world = world();
+    let mut broken = |change: &dyn Fn(&mut Value)| {
+        let mut given = set("web");
+        change(&mut given["spec"]);
+        let answer = ask(&mut world, "POST", SETS, given);
+        let causes = answer.body["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let cause = |it: &Value| format!("{} {}: {}", it["reason"], it["field"], it["message"]).replace('"', "'");
+        causes.iter().map(cause).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        broken(&|spec| spec["replicas"] = json!(-1)),
+        ["'FieldValueInvalid' 'spec.replicas': 'Invalid value: -1: must be greater than or equal to 0'"]
+    );
+    assert_eq!(
+        broken(&|spec| spec["updateStrategy"] = json!({"type": "Recreate"})),
+        [
+            "'FieldValueInvalid' 'spec.updateStrategy': 'Invalid value: {\\'Type\\':\\'Recreate\\',\\'RollingUpdate\\':null}: \
+          must be 'RollingUpdate' or 'OnDelete''"
+        ]
+    );
+    assert_eq!(
+        broken(&|spec| spec["template"]["spec"]["restartPolicy"] = json!("Never")),
+        [
+            "'FieldValueNotSupported' 'spec.template.spec.restartPolicy': 'Unsupported value: \\'Never\\': supported values: \
+          \\'Always\\''"
+        ]
+    );
+    assert_eq!(
+        broken(&|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("")),
+        ["'FieldValueRequired' 'spec.template.spec.containers[0].image': 'Required value'"]
+    );
+    assert_eq!(
+        broken(&|spec| spec["selector"] = json!({})),
+        ["'FieldValueInvalid' 'spec.selector': 'Invalid value: {}: empty selector is invalid for statefulset'"]
+    );
 }

@@ -46,18 +46,25 @@ use revision::{Revision, Revisions};
 use set::{Set, Strategy};
 use status::SetStatus;
 
-/// The controller. What it remembers of a set saves work and decides nothing.
-#[derive(Debug, Clone)]
+/// The controller. What it remembers of a set saves work and decides nothing: a clone remembers nothing.
+#[derive(Debug)]
 pub struct StatefulSets {
     compat: Compat,
     recreate: bool,
     memory: BTreeMap<(String, String), Memory>,
 }
 
+impl Clone for StatefulSets {
+    fn clone(&self) -> Self {
+        Self { compat: self.compat, recreate: self.recreate, memory: BTreeMap::new() }
+    }
+}
+
 /// What is remembered of a set between syncs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Memory {
     pods: Pods,
+    claims: claims::Seen,
     revisions: Revisions,
 }
 
@@ -119,6 +126,7 @@ impl Sync<'_> {
     fn run(&mut self) -> Result<Option<SignedDuration>, Errors> {
         self.adopt_revisions()?;
         let pods = self.claim_pods()?;
+        self.look_at_claims();
         let status = self.update(&pods)?;
         Ok(self.next_look(&pods, &status))
     }
