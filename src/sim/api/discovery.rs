@@ -125,7 +125,9 @@ fn version(world: &World) -> Value {
     let git = world.compat.git_version();
     let mut numbers = git.trim_start_matches('v').split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let before = minor.parse::<u32>().map_or(0, |minor| minor.saturating_sub(1)).to_string();
     json!({
+        "minCompatibilityMajor": major, "minCompatibilityMinor": before,
         "major": major, "minor": minor, "emulationMajor": major, "emulationMinor": minor,
         "gitVersion": git, "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "", "compiler": "phaseline", "platform": "embedded",

@@ -68,8 +68,8 @@ pub(crate) struct Limits;
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 impl Limits {
-    /// How long a watch lasts at most, and if nothing is said about it.
-    pub(crate) const WATCH_SECONDS: u32 = 30 * 60;
+    /// How long a watch lasts at most, and if nothing is said about it; a real server draws from half to all of an hour.
+    pub(crate) const WATCH_SECONDS: u32 = 2 * 60 * 60;
 }
 
 /// Puts in what every cluster has from the start.
@@ -136,8 +136,10 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
             ("GET", Sub::None | Sub::Status) => {
                 read::get(world, resource, namespace.unwrap_or_default(), name, request)
             }
-            ("POST", Sub::None | Sub::Status) => Err(Status::method_not_allowed()),
-            _ => write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request),
+            ("PUT" | "PATCH" | "DELETE", _) | ("GET" | "POST", Sub::Scale | Sub::Eviction) => {
+                write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request)
+            }
+            _ => Err(Status::method_not_allowed()),
         },
     }
 }

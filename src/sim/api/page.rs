@@ -31,7 +31,13 @@ impl Page {
             return Err(wrong("too long"));
         }
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| wrong(&error.to_string()))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
+            // What Go says of what does not even begin like an object.
+            Some(byte) if *byte != b'{' => {
+                wrong(&format!("invalid character '{}' looking for beginning of value", char::from(*byte)))
+            }
+            _ => wrong(&error.to_string()),
+        })?;
         if value["v"] != "meta.k8s.io/v1" {
             return Err(wrong(&format!("server does not recognize this encoded version {}", value["v"])));
         }
@@ -81,6 +87,11 @@ mod tests {
     #[test]
     fn what_is_no_token_is_refused() {
         let encoded = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        // As a 1.36.3 server says it.
+        assert_eq!(
+            Page::read("abc").unwrap_err().message,
+            "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"
+        );
         for token in [
             "abc",
             "%%%",

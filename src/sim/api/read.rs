@@ -23,7 +23,11 @@ pub(super) fn get(
     name: &str,
     request: &Request,
 ) -> Result<Answer, Status> {
-    not_ahead(world, version(&ListOptions::read(world.compat, request)?)?)?;
+    let options = ListOptions {
+        version: request.parameter("resourceVersion").unwrap_or_default().to_owned(),
+        ..ListOptions::default()
+    };
+    not_ahead(world, options.number().map_err(|why| Status::new(500, "", why))?)?;
     let object = world.store.get(&Key::new(resource, namespace, name));
     let object = object.ok_or_else(|| Status::not_found(resource, name))?;
     Ok(Answer::Whole(Response::new(200, Value::clone(object))))
