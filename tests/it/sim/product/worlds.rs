@@ -295,14 +295,13 @@ impl Life {
             self.play.wrong().map_or(Ok(()), Err)?;
         }
         self.play.embedded.with(|world, _| world.go_wrong(Faults::default()));
-        let good = self.images.all[self.rng.usize(0..3)];
-        let accepted = self.play.set().map(|set| set["spec"]["template"]["spec"]["containers"][0]["image"].clone());
-        // What was accepted counts as what Git asks for: only another template moves it.
-        let good = match meddles && accepted.is_some_and(|image| image == good) {
-            true if good == "app:a" => "app:g",
-            true => "app:a",
-            false => good,
-        };
+        let mut good = self.images.all[self.rng.usize(0..3)];
+        let live = self.play.set().map(|set| set["spec"]["template"]["spec"]["containers"][0]["image"].clone());
+        let known = |image: &str| self.play.tip().image == image || live.as_ref().is_some_and(|live| live == image);
+        if meddles && known(good) {
+            // What was accepted counts as what Git asks for: only another template moves it.
+            good = self.images.all[..3].iter().copied().find(|image| !known(image)).unwrap();
+        }
         let replicas = self.rng.u32(1..6);
         let empty = self.play.set().is_some_and(|set| set["spec"]["replicas"] == 0);
         if empty && self.play.tip().replicas.is_none() {
