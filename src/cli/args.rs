@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
 use super::commands;
+use super::logging::Speaker;
+use super::session::Inside;
 
 /// Rolls Kubernetes StatefulSets out of Git, stage by stage.
 ///
@@ -71,6 +73,9 @@ pub(crate) struct GlobalArgs {
     /// Logs more; twice, even more
     #[arg(short, long, action = clap::ArgAction::Count, global = true, hide_short_help = true)]
     pub(crate) verbose: u8,
+    /// A cluster inside of this program, which is asked in the place of any other.
+    #[arg(skip)]
+    pub(crate) inside: Option<Inside>,
 }
 
 /// How log lines look.
@@ -111,9 +116,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it runs until it is told to stop.
-    pub(crate) fn is_daemon(&self) -> bool {
-        matches!(self, Self::Run(_))
+    /// How it logs.
+    pub(crate) fn speaker(&self) -> Speaker {
+        match self {
+            Self::Run(_) => Speaker::Daemon,
+            Self::Simulate(_) => Speaker::Player,
+            _ => Speaker::Command,
+        }
     }
 }
 

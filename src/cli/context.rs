@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::args::GlobalArgs;
 use super::error::CliError;
+use crate::clock::Clock;
 
 /// A command's surroundings.
 pub(crate) struct Context<'a> {
@@ -24,7 +25,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// The time: asked for here and nowhere below.
     pub(crate) fn now(&self) -> Timestamp {
-        Timestamp::now()
+        self.global.inside.as_ref().map_or(Clock::Real, |inside| inside.clock).now()
     }
 
     /// A line for the person, on stderr.

@@ -9,12 +9,24 @@ use super::args::LogFormat;
 /// The environment variable with a filter of its own, as tracing spells it: `phaseline=debug,kube=info`.
 const FILTER: &str = "PHASELINE_LOG";
 
-/// Begins to log. A command is silent but for warnings; the daemon says what it does.
-pub(super) fn start(format: LogFormat, verbose: u8, daemon: bool) {
-    let level = match (verbose, daemon) {
-        (0, false) => "warn",
-        (0, true) | (1, false) => "info",
-        (1, true) | (2, _) => "debug",
+/// Who logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    /// A command: silent but for warnings.
+    Command,
+    /// The daemon, which says what it does.
+    Daemon,
+    /// A command with a daemon inside, which tells of it in its own words.
+    Player,
+}
+
+/// Begins to log.
+pub(super) fn start(format: LogFormat, verbose: u8, speaker: Speaker) {
+    let level = match (verbose, speaker) {
+        (0, Speaker::Player) => "off",
+        (0, Speaker::Command) => "warn",
+        (0, Speaker::Daemon) | (1, Speaker::Command | Speaker::Player) => "info",
+        (1, Speaker::Daemon) | (2, _) => "debug",
         _ => "trace",
     };
     // Libraries print whole requests below info, and credentials with them: their level is only raised by hand.

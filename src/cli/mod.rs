@@ -51,7 +51,7 @@ where
         Ok(cli) => cli,
         Err(error) => return unparsed(&error, out, err, color),
     };
-    logging::start(cli.global.log_format, cli.global.verbose, cli.command.is_daemon());
+    logging::start(cli.global.log_format, cli.global.verbose, cli.command.speaker());
     let mut context = Context { global: cli.global, out, err, terminal, color };
     let result = commands::run(cli.command, &mut context).and_then(|exit| {
         context.out.flush()?;

@@ -1,19 +1,33 @@
 //! A command's way to the cluster: connects, and waits for the answers.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::args::GlobalArgs;
 use super::error::{CliError, Kind};
+use crate::clock::Clock;
 use crate::cluster::send::{Call, fetch};
 use crate::cluster::{Cluster, ConnectError, ConnectOptions, read};
 use crate::model::{Observed, WorkloadId};
 
+/// A cluster inside of this program, with the runtime on which it lives and its clock: time passes in it, and a daemon
+/// beside it works, while somebody waits for an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Inside {
+    /// The runtime.
+    pub(crate) runtime: Arc<Runtime>,
+    /// The way in.
+    pub(crate) cluster: Cluster,
+    /// What time it is there.
+    pub(crate) clock: Clock,
+}
+
 /// A cluster, and the runtime on which it is asked.
 pub(crate) struct Session {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     /// The cluster.
     pub(crate) cluster: Cluster,
     /// The namespace meant where none is named: --namespace, else the kubeconfig's, else `default`.
@@ -39,6 +53,10 @@ impl Session {
     }
 
     fn connect(global: &GlobalArgs) -> Result<Result<Self, ConnectError>, CliError> {
+        if let Some(Inside { runtime, cluster, .. }) = global.inside.clone() {
+            let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
+            return Ok(Ok(Self { runtime, cluster, namespace }));
+        }
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -51,7 +69,7 @@ impl Session {
         };
         Ok(runtime.block_on(Cluster::connect(&options)).map(|cluster| {
             let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
-            Self { runtime, cluster, namespace }
+            Self { runtime: Arc::new(runtime), cluster, namespace }
         }))
     }
 

@@ -9,6 +9,7 @@
 
 mod bad_inputs;
 mod cli;
+mod conformance;
 mod controlplane;
 mod e2e;
 mod git;

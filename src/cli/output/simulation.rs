@@ -120,8 +120,9 @@ pub(crate) struct Unavailable {
 pub(crate) struct Interval {
     /// Its begin.
     pub(crate) from_seconds: f64,
-    /// Its end.
-    pub(crate) to_seconds: f64,
+    /// Its end; left out where it was so to the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to_seconds: Option<f64>,
     /// How many.
     pub(crate) pods: u32,
 }

@@ -99,7 +99,10 @@ fn end(out: &mut dyn Write, item: &SimulatedItem, color: bool) -> io::Result<()>
         .intervals
         .iter()
         .take(MOST_INTERVALS)
-        .map(|it| format!("{}-{}: {}", time(it.from_seconds), time(it.to_seconds), it.pods))
+        .map(|it| match it.to_seconds {
+            Some(to) => format!("{}-{}: {}", time(it.from_seconds), time(to), it.pods),
+            None => format!("from {} on: {}", time(it.from_seconds), it.pods),
+        })
         .collect();
     let more = match missing.intervals.len().saturating_sub(MOST_INTERVALS) {
         0 => String::new(),

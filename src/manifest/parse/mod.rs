@@ -22,7 +22,7 @@ pub const MAX_DOCUMENTS: usize = 10_000;
 const MAX_LIST_DEPTH: usize = 8;
 
 /// One document of a file: a Kubernetes object, an item of a list already unrolled.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// The file's path inside the repository.
     pub file: String,

@@ -2,6 +2,9 @@
 
 mod checks;
 
+pub(crate) use checks::refusal::{self, Refusal};
+pub(crate) use checks::{claim_refusals, metadata_refusals, pod_refusals, refusals};
+
 use serde_json::Value;
 
 use super::findings::Findings;

@@ -37,6 +37,7 @@ mod write;
 
 pub(crate) use create::create;
 use route::{Route, Sub, route};
+use select::Selection;
 pub(crate) use terms::Terms;
 use view::View;
 
@@ -94,10 +95,11 @@ fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -
             "POST" if namespace.is_some() || !resource.namespaced() => {
                 write::posted(world, resource, namespace.unwrap_or_default(), request)
             }
-            "POST" | "PUT" | "PATCH" => Err(Status::method_not_allowed()),
-            "DELETE" if request.parameter("labelSelector").or(request.parameter("fieldSelector")).is_none() => {
-                write::all(world, resource, namespace.unwrap_or_default(), request, |_| true)
+            "DELETE" if namespace.is_some() || !resource.namespaced() => {
+                let selection = Selection::read(resource, view.newer, request)?;
+                write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
             }
+            "POST" | "PUT" | "PATCH" | "DELETE" => Err(Status::method_not_allowed()),
             _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
         },
         (Some(name), Sub::None | Sub::Status) if method == "GET" => {

@@ -171,6 +171,11 @@ impl ControlPlane {
         self.dir.join("kubeconfig")
     }
 
+    /// The `kubectl` of its version.
+    pub(crate) fn kubectl_path(&self) -> &Path {
+        &self.kubectl
+    }
+
     /// A `kubectl` command that goes to this plane as admin.
     pub(crate) fn kubectl_command(&self) -> Command {
         let mut command = Command::new(&self.kubectl);

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long nothing may happen before what is broken counts as broken for good.
 const SETTLED: SignedDuration = SignedDuration::from_secs(60);
 /// How long what is to be in force at the beginning may take to get there, in virtual time.
-const SET_UP: Duration = Duration::from_secs(7 * 24 * 3600);
+const SET_UP: Duration = Duration::from_secs(12 * 3600);
 /// What a rollout needs at least to begin.
 const FIRST: SignedDuration = SignedDuration::from_secs(5);
 
@@ -133,7 +133,8 @@ impl<'a> Stage<'a> {
         if let Before::Commit(_) = &self.subject.before {
             self.install().await?;
         }
-        self.embedded.with(|world, _| {
+        self.embedded.with(|world, now| {
+            world.advance(now);
             world.set_pace(Pace { start: self.trouble.start, stop: STOP });
             world.play(self.trouble.script.clone());
         });

@@ -80,11 +80,11 @@ fn item(workload: &WorkloadId, tally: &Tally, heard: &Heard, end: Timestamp) -> 
 
 fn unavailable(tally: &Tally, heard: &Heard, end: Timestamp) -> Unavailable {
     let mut told = Unavailable::default();
-    let ends = tally.steps.iter().skip(1).map(|(at, _)| *at).chain([end]);
-    for ((from, pods), to) in tally.steps.iter().zip(ends).filter(|((_, pods), _)| *pods > 0) {
-        let (from_seconds, to_seconds) = (heard.seconds(*from), heard.seconds(to));
+    let ends = tally.steps.iter().skip(1).map(|(at, _)| Some(heard.seconds(*at))).chain([None]);
+    for ((from, pods), to_seconds) in tally.steps.iter().zip(ends).filter(|((_, pods), _)| *pods > 0) {
+        let from_seconds = heard.seconds(*from);
         told.most = told.most.max(*pods);
-        told.seconds += to_seconds - from_seconds;
+        told.seconds += to_seconds.unwrap_or(heard.seconds(end)) - from_seconds;
         told.intervals.push(Interval { from_seconds, to_seconds, pods: *pods });
     }
     told.seconds = (told.seconds * 1e3).round() / 1e3;

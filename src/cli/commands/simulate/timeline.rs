@@ -252,7 +252,7 @@ impl Heard {
                 {
                     self.add(at, entry(Who::Stage, stage_words(stage)));
                 }
-                let headline = |said: &Said| (said.phase, said.reason, said.culprit.clone(), said.message.clone());
+                let headline = |said: &Said| (said.phase, said.reason, trouble(said), said.message.clone());
                 if before.as_ref().map(headline) != Some(headline(&said)) {
                     self.add(at, entry(Who::Daemon, said_words(&said)));
                 }
@@ -265,6 +265,11 @@ impl Heard {
             What::Wrote { action, failed: Some(why) } => self.add(at, entry(Who::Daemon, format!("{action}: {why}"))),
         }
     }
+}
+
+/// The pod to blame and its trouble, where it is more than that it is on its way.
+fn trouble(said: &Said) -> String {
+    if said.culprit.ends_with(": NotReady") { String::new() } else { said.culprit.clone() }
 }
 
 /// A stage in words.
@@ -281,7 +286,7 @@ pub(super) fn stage_name(stage: &StageView) -> String {
 
 fn said_words(said: &Said) -> String {
     let mut words = format!("{} ({})", said.phase, said.reason);
-    for more in [&said.culprit, &said.message].into_iter().filter(|more| !more.is_empty()) {
+    for more in [&trouble(said), &said.message].into_iter().filter(|more| !more.is_empty()) {
         words.push_str(": ");
         words.push_str(more);
     }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::super::super::quantity::Number;
 use super::metadata;
 use super::names::{dns_label, dns_subdomain};
-use super::node::{Node, Report};
+use super::node::{At, Node, Report};
+use super::refusal::{INVALID, NOT_SUPPORTED, REQUIRED};
 
 const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
 
@@ -20,11 +21,17 @@ pub(super) fn check(set: &Node<'_>, report: &mut Report<'_, '_>) {
 pub(super) fn spec(spec: &Node<'_>, report: &mut Report<'_, '_>) {
     let modes = spec.texts("accessModes");
     if modes.is_empty() {
-        report.required(&spec.at("accessModes"));
+        let at = spec.at("accessModes");
+        report.required(&at);
+        report.reworded(REQUIRED, &at, "Required value: at least 1 access mode is required");
     }
     for (mode, at) in &modes {
         if !MODES.contains(mode) {
             report.unsupported(at, mode, &MODES);
+            const SORTED: &str = r#""ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod""#;
+            let value = Value::from(*mode);
+            let message = format!("Unsupported value: {value}: supported values: {SORTED}");
+            report.reworded(NOT_SUPPORTED, &spec.at("accessModes"), message);
         }
     }
     let alone = |mode: &str| mode == "ReadWriteOncePod";
@@ -33,11 +40,18 @@ pub(super) fn spec(spec: &Node<'_>, report: &mut Report<'_, '_>) {
     }
     metadata::selector(spec.get("selector").as_ref(), report);
     let requests = spec.field("resources").field("requests");
+    // The server leaves `requests` out of this place.
+    let storage = At { path: spec.at("resources").key("storage").path, ..requests.at.key("storage") };
     match requests.value.get("storage").and_then(Value::as_str) {
-        None => report.required(&requests.at.key("storage")),
+        None => {
+            report.required(&requests.at.key("storage"));
+            report.reworded(REQUIRED, &storage, "Required value");
+        }
         Some(text) => {
             if Number::parse(text).is_some_and(|amount| amount.is_negative() || amount.is_zero()) {
                 report.bad_text(&requests.at.key("storage"), text, "must be greater than zero");
+                let value = Value::from(text);
+                report.reworded(INVALID, &storage, format!("Invalid value: {value}: must be greater than zero"));
             }
         }
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::names::{config_key, dns_label, dns_subdomain, env_name, no_backsteps, qualified_name};
 use super::node::{Node, Report};
+use super::refusal::INVALID;
 
 /// The fields of a pod that a variable may take its value from.
 const ENV_FIELDS: [&str; 9] = [
@@ -68,8 +69,13 @@ fn value_from(from: &Node<'_>, value: &str, report: &mut Report<'_, '_>) {
     let count = SOURCES.iter().filter(|name| from.has(name)).count();
     if count == 0 {
         report.wrong(&from.at, "one of `fieldRef`, `resourceFieldRef`, `configMapKeyRef` and `secretKeyRef` is wanted");
+        let words =
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+        report.reworded(INVALID, &from.at, format!("Invalid value: \"\": {words}"));
     } else if !value.is_empty() {
         report.wrong(&from.at, "`value` and `valueFrom` exclude each other");
+        let words = "may not be specified when `value` is not empty";
+        report.reworded(INVALID, &from.at, format!("Invalid value: \"\": {words}"));
     } else if count > 1 {
         report.wrong(&from.at, "only one source is possible");
     }
@@ -117,7 +123,11 @@ pub(super) fn field_reference(field: &Node<'_>, known: &[&str], report: &mut Rep
         // An old name of the same.
         None if path == "spec.host" && known.contains(&"spec.nodeName") => {}
         None if known.contains(&path) => {}
-        None => report.unsupported(&at, path, known),
+        None => {
+            report.unsupported(&at, path, known);
+            let words = format!("error converting fieldPath: field label not supported: {path}");
+            report.reworded(INVALID, &at, format!("Invalid value: {}: {words}", Value::from(path)));
+        }
     }
 }
 

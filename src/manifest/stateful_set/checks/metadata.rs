@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::names::{dns_label, label_value, qualified_name};
 use super::node::{At, Node, Report};
+use super::refusal::{FORBIDDEN, INVALID, REQUIRED, qualified};
 
 /// The most bytes that all annotations of an object may have.
 const MOST_ANNOTATIONS: usize = 256 << 10;
@@ -19,7 +20,11 @@ pub(super) fn check(metadata: &Node<'_>, report: &mut Report<'_, '_>) {
     for owner in metadata.items("ownerReferences") {
         for name in ["apiVersion", "kind", "name", "uid"] {
             if owner.text(name).is_empty() {
-                report.required(&owner.at(name));
+                let at = owner.at(name);
+                report.required(&at);
+                let part = if name == "apiVersion" { "version " } else { "" };
+                let owners = At { path: format!("{}.{name}", metadata.at("ownerReferences").path), ..at };
+                report.reworded(INVALID, &owners, format!("Invalid value: \"\": {part}must not be empty"));
             }
         }
     }
@@ -31,6 +36,17 @@ pub(super) fn check(metadata: &Node<'_>, report: &mut Report<'_, '_>) {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
         if qualified_name(finalizer).is_err() || !standard && !finalizer.contains('/') {
             report.bad_text(&at, finalizer, "must be a qualified name like `example.com/name`");
+            let value = Value::from(finalizer);
+            match qualified(finalizer).first() {
+                Some(words) => {
+                    let list = At { path: metadata.at("finalizers").path, ..at };
+                    report.reworded(INVALID, &list, format!("Invalid value: {value}: {words}"));
+                }
+                None => {
+                    let words = "name is neither a standard finalizer name nor is it fully qualified";
+                    report.reworded(INVALID, &at, format!("Invalid value: {value}: {words}"));
+                }
+            }
         }
     }
 }
@@ -52,7 +68,11 @@ pub(super) fn annotations(node: &Node<'_>, report: &mut Report<'_, '_>) {
     for (key, value) in node.map("annotations") {
         size += key.len() + value.as_str().map_or(0, str::len);
         if let Err(words) = qualified_name(&key.to_lowercase()) {
-            report.bad_text(&At { path: at.path.clone(), ..at.key(key) }, key, words);
+            let place = At { path: at.path.clone(), ..at.key(key) };
+            report.bad_text(&place, key, words);
+            let known = qualified(&key.to_lowercase());
+            let words = known.first().map_or(words, String::as_str);
+            report.reworded(INVALID, &place, format!("Invalid value: {}: {words}", Value::from(key.as_str())));
         }
     }
     if size > MOST_ANNOTATIONS {
@@ -115,12 +135,25 @@ pub(super) fn selector(selector: Option<&Node<'_>>, report: &mut Report<'_, '_>)
     for expression in selector.items("matchExpressions") {
         let values = expression.items("values");
         match expression.text("operator") {
-            "In" | "NotIn" if values.is_empty() => report.required(&expression.at("values")),
+            "In" | "NotIn" if values.is_empty() => {
+                let at = expression.at("values");
+                report.required(&at);
+                let words = "must be specified when `operator` is 'In' or 'NotIn'";
+                report.reworded(REQUIRED, &at, format!("Required value: {words}"));
+            }
             "Exists" | "DoesNotExist" if !values.is_empty() => {
-                report.forbidden(&expression.at("values"), "`Exists` and `DoesNotExist` take no values");
+                let at = expression.at("values");
+                report.forbidden(&at, "`Exists` and `DoesNotExist` take no values");
+                let words = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                report.reworded(FORBIDDEN, &at, format!("Forbidden: {words}"));
             }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => report.unsupported(&expression.at("operator"), other, &["In", "NotIn", "Exists", "DoesNotExist"]),
+            other => {
+                let at = expression.at("operator");
+                report.unsupported(&at, other, &["In", "NotIn", "Exists", "DoesNotExist"]);
+                let value = Value::from(other);
+                report.reworded(INVALID, &at, format!("Invalid value: {value}: not a valid selector operator"));
+            }
         }
         report.check(&expression.at("key"), expression.text("key"), qualified_name);
         for (value, at) in expression.texts("values") {

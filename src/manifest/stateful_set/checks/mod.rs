@@ -10,6 +10,7 @@ use super::super::default::{self, Level};
 use super::super::findings::Findings;
 use super::super::foreign::placeholder;
 use super::super::level::Checks;
+use super::super::parse::Document;
 use super::super::places::join;
 use super::super::words::{found, show};
 use super::{ADOPT, ALLOW_CLAIM_DELETION, RESERVED, annotation};
@@ -22,6 +23,7 @@ mod names;
 mod node;
 mod pod;
 mod probes;
+pub(crate) mod refusal;
 mod resources;
 mod scheduling;
 mod security;
@@ -30,6 +32,7 @@ mod typed;
 mod volumes;
 
 use node::{At, Grade, Node, Report};
+use refusal::Refusal;
 
 /// Where a manifest states a partition.
 pub(super) const PARTITION: &str = "/spec/updateStrategy/rollingUpdate/partition";
@@ -83,7 +86,7 @@ fn validate(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
     let level = checks.level().unwrap_or(Level::V1_33);
     let spec = default::stateful_set(value.get("spec").unwrap_or(&Value::Null), level);
     let spec = Node::new(&spec, At::top("spec"));
-    let mut report = Report { findings, grade: Grade::Refused };
+    let mut report = Report { findings, grade: Grade::Refused, refusals: Vec::new() };
     if let Some(meta) = value.get("metadata") {
         metadata::check(&Node::new(meta, At::top("metadata")), &mut report);
     }
@@ -101,6 +104,58 @@ fn validate(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
             claims::check(&spec, &mut report);
         }
     }
+}
+
+/// What a server of that level refuses of a set, in its words and its order; the spec is as the server defaults it.
+pub(crate) fn refusals(spec: &Value, level: Level) -> Vec<Refusal> {
+    let nowhere = Document::default();
+    let mut findings = Findings::about(&nowhere);
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    let spec = Node::new(spec, At::top("spec"));
+    set::check(&spec, &mut report);
+    if level >= Level::V1_36 {
+        // The metadata of the template is looked at again, as that of any template.
+        let of_template = ["spec.template.labels", "spec.template.annotations"];
+        let again = report.refusals.iter().filter(|it| of_template.contains(&it.field.as_str())).cloned();
+        let again: Vec<Refusal> = again.collect();
+        report.refusals.extend(again);
+        pod::check(&spec, &mut report);
+        claims::check(&spec, &mut report);
+    } else {
+        let unmatched = report.refusals.iter_mut().filter(|it| it.message.ends_with(refusal::UNMATCHED));
+        for refusal in unmatched {
+            let labels = refusal::go_map(spec.value.pointer("/template/metadata/labels").unwrap_or(&Value::Null));
+            refusal.message = format!("Invalid value: {labels}: {}", refusal::UNMATCHED);
+        }
+    }
+    report.refusals
+}
+
+/// What a server refuses of the spec of a pod, in its words.
+pub(crate) fn pod_refusals(spec: &Value) -> Vec<Refusal> {
+    let nowhere = Document::default();
+    let mut findings = Findings::about(&nowhere);
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    pod::check_spec(&Node::new(&Value::Null, At::top("")), &Node::new(spec, At::top("spec")), &mut report);
+    report.refusals
+}
+
+/// What a server refuses of the metadata of any object, but for its name, in its words.
+pub(crate) fn metadata_refusals(metadata: &Value) -> Vec<Refusal> {
+    let nowhere = Document::default();
+    let mut findings = Findings::about(&nowhere);
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    metadata::check(&Node::new(metadata, At::top("metadata")), &mut report);
+    report.refusals
+}
+
+/// What a server refuses of the spec of a claim, in its words.
+pub(crate) fn claim_refusals(spec: &Value) -> Vec<Refusal> {
+    let nowhere = Document::default();
+    let mut findings = Findings::about(&nowhere);
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    claims::spec(&Node::new(spec, At::top("spec")), &mut report);
+    report.refusals
 }
 
 /// What the server takes and Phaseline does not drive: an error for a rollout, a warning for who asks what a server takes.

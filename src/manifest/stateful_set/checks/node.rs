@@ -8,6 +8,7 @@ use super::super::super::findings::Findings;
 use super::super::super::foreign::placeholder;
 use super::super::super::places::join;
 use super::super::super::words::{found, nearest, show};
+use super::refusal::{self, Refusal};
 
 /// A place: as a JSON pointer into the document, and as the server names it.
 #[derive(Debug, Clone)]
@@ -124,6 +125,8 @@ pub(super) enum Grade {
 pub(super) struct Report<'r, 'd> {
     pub(super) findings: &'r mut Findings<'d>,
     pub(super) grade: Grade,
+    /// The same in the server's words.
+    pub(super) refusals: Vec<Refusal>,
 }
 
 impl Report<'_, '_> {
@@ -141,8 +144,22 @@ impl Report<'_, '_> {
         finding.hint = if hint.is_empty() { explained(&at.path) } else { hint };
     }
 
+    /// What the server says of it.
+    pub(super) fn refuse(&mut self, reason: &'static str, at: &At, message: String) {
+        self.refusals.push(Refusal { reason, field: at.path.clone(), message });
+    }
+
+    /// Puts the server's words in place of those of the last finding: they are not made of the same parts.
+    pub(super) fn reworded(&mut self, reason: &'static str, at: &At, message: impl Into<String>) {
+        self.refusals.pop();
+        self.refuse(reason, at, message.into());
+    }
+
     /// A value that cannot be.
     pub(super) fn invalid(&mut self, at: &At, value: &Value, rule: &str) {
+        for words in refusal::worded(rule, value) {
+            self.refuse(refusal::INVALID, at, format!("Invalid value: {value}: {words}"));
+        }
         let hint = value.as_str().and_then(placeholder).unwrap_or_default();
         self.add(at, "invalid-value", &format!("{} {rule}", found(value)), hint.to_owned());
     }
@@ -154,24 +171,29 @@ impl Report<'_, '_> {
 
     /// Something wrong that is no value by itself.
     pub(super) fn wrong(&mut self, at: &At, words: &str) {
+        self.refuse(refusal::INVALID, at, format!("Invalid value: {words}"));
         self.add(at, "invalid-value", words, String::new());
     }
 
     pub(super) fn required(&mut self, at: &At) {
+        self.refuse(refusal::REQUIRED, at, "Required value".to_owned());
         let hint = format!("write it; {}", explained(&at.path));
         self.add(at, "required-field", "a value is required", hint);
     }
 
     pub(super) fn forbidden(&mut self, at: &At, words: &str) {
+        self.refuse(refusal::FORBIDDEN, at, format!("Forbidden: {}", refusal::plain(words)));
         self.add(at, "forbidden-field", words, String::new());
     }
 
     pub(super) fn duplicate(&mut self, at: &At, value: &str) {
+        self.refuse(refusal::DUPLICATE, at, format!("Duplicate value: {}", Value::from(value)));
         let words = format!("{} is there twice", found(&Value::from(value)));
         self.add(at, "duplicate", &words, "keep one, or give the other another name".to_owned());
     }
 
     pub(super) fn not_found(&mut self, at: &At, value: &str, known: &[&str]) {
+        self.refuse(refusal::NOT_FOUND, at, format!("Not found: {}", Value::from(value)));
         let hint = match nearest(value, known) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => {
@@ -184,6 +206,8 @@ impl Report<'_, '_> {
 
     /// A word that is none of those that are known.
     pub(super) fn unsupported(&mut self, at: &At, value: &str, known: &[&str]) {
+        let value_and = format!("Unsupported value: {}: supported values: ", Value::from(value));
+        self.refuse(refusal::NOT_SUPPORTED, at, value_and + &refusal::listed(known));
         let hint = match nearest(value, known) {
             _ if placeholder(value).is_some() => placeholder(value).unwrap_or_default().to_owned(),
             Some(near) => format!("did you mean `{near}`?"),

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::names::{dns_label, dns_subdomain, dns_subdomain_with_underscores, qualified_name};
 use super::node::{Node, Report};
+use super::refusal::FORBIDDEN;
 use super::volumes::Volumes;
 use super::{containers, metadata, resources, scheduling, security, volumes};
 
@@ -16,19 +17,31 @@ const MOST_SEARCH_CHARACTERS: usize = 2048;
 
 /// The template of a set whose spec the server has defaulted.
 pub(super) fn check(spec: &Node<'_>, report: &mut Report<'_, '_>) {
-    let template = spec.field("template");
-    let pod = template.field("spec");
-    let volumes = volumes::check(spec, &pod, report);
-    resource_claims(&pod, report);
-    containers::check(&pod, &volumes, report);
-    pod_resources(&pod, report);
-    host_network(&pod, report);
-    report.one_of(&pod, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
-    report.one_of(&pod, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
-    metadata::labels(&pod, "nodeSelector", report);
-    security::pod(&pod, report);
-    scheduling::check(&pod, report);
-    dns(&pod, report);
+    let pod = spec.field("template").field("spec");
+    check_spec(spec, &pod, report);
+    if !pod.items("ephemeralContainers").is_empty() {
+        report.forbidden(&pod.at("ephemeralContainers"), "no template may have ephemeral containers");
+        report.reworded(
+            FORBIDDEN,
+            &pod.at("ephemeralContainers"),
+            "Forbidden: ephemeral containers not allowed in pod template",
+        );
+    }
+}
+
+/// The spec of a pod; `set` is the spec of its set, or null where it has none.
+pub(super) fn check_spec(set: &Node<'_>, pod: &Node<'_>, report: &mut Report<'_, '_>) {
+    let volumes = volumes::check(set, pod, report);
+    resource_claims(pod, report);
+    containers::check(pod, &volumes, report);
+    pod_resources(pod, report);
+    host_network(pod, report);
+    report.one_of(pod, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
+    report.one_of(pod, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
+    metadata::labels(pod, "nodeSelector", report);
+    security::pod(pod, report);
+    scheduling::check(pod, report);
+    dns(pod, report);
     for gate in pod.items("readinessGates") {
         report.check(&gate.at("conditionType"), gate.text("conditionType"), qualified_name);
     }
@@ -58,11 +71,8 @@ pub(super) fn check(spec: &Node<'_>, report: &mut Report<'_, '_>) {
             other => report.unsupported(&os.at("name"), other, &["linux", "windows"]),
         }
     }
-    if !pod.items("ephemeralContainers").is_empty() {
-        report.forbidden(&pod.at("ephemeralContainers"), "no template may have ephemeral containers");
-    }
-    hostname_override(&pod, report);
-    file_references(&pod, &volumes, report);
+    hostname_override(pod, report);
+    file_references(pod, &volumes, report);
 }
 
 fn resource_claims(pod: &Node<'_>, report: &mut Report<'_, '_>) {

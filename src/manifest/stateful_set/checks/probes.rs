@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::names::{header_name, port_name, port_number};
 use super::node::{Node, Report};
+use super::refusal::{FORBIDDEN, INVALID, REQUIRED};
 
 /// The probes and hooks of a container that may have some.
 pub(super) fn check(container: &Node<'_>, pod: &Node<'_>, report: &mut Report<'_, '_>) {
@@ -23,7 +24,12 @@ pub(super) fn check(container: &Node<'_>, pod: &Node<'_>, report: &mut Report<'_
         }
         let at = probe.at("terminationGracePeriodSeconds");
         match probe.int("terminationGracePeriodSeconds") {
-            Some(_) if name == "readinessProbe" => report.forbidden(&at, "a readiness probe ends no container"),
+            Some(_) if name == "readinessProbe" => {
+                report.forbidden(&at, "a readiness probe ends no container");
+                let seconds = probe.int("terminationGracePeriodSeconds").unwrap_or(0);
+                let message = format!("Invalid value: {seconds}: must not be set for readinessProbes");
+                report.reworded(INVALID, &at, message);
+            }
             Some(seconds) if seconds <= 0 => report.invalid(&at, &Value::from(seconds), "must be greater than 0"),
             _ => {}
         }
@@ -39,11 +45,15 @@ pub(super) fn check(container: &Node<'_>, pod: &Node<'_>, report: &mut Report<'_
 fn handler(of: &Node<'_>, kinds: &[&str], grace: Option<i64>, report: &mut Report<'_, '_>) {
     let given: Vec<&str> = kinds.iter().copied().filter(|kind| of.has(kind)).collect();
     match given.as_slice() {
-        [] => report.wrong(&of.at, &format!("one of {} is required", kinds.join(", "))),
+        [] => {
+            report.wrong(&of.at, &format!("one of {} is required", kinds.join(", ")));
+            report.reworded(REQUIRED, &of.at, "Required value: must specify a handler type");
+        }
         [_] => {}
         [_, more @ ..] => {
             for kind in more {
                 report.forbidden(&of.at(kind), "only one handler is possible");
+                report.reworded(FORBIDDEN, &of.at(kind), "Forbidden: may not specify more than 1 handler type");
             }
         }
     }

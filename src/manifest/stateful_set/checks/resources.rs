@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::super::quantity::Number;
 use super::names::{dns_label, qualified_name};
 use super::node::{At, Node, Report};
+use super::refusal::INVALID;
 
 /// The resources of one container; `pod` names the claims that it may use.
 pub(super) fn of_container(resources: &Node<'_>, pod: &Node<'_>, report: &mut Report<'_, '_>) {
@@ -83,6 +84,9 @@ fn amounts(resources: &Node<'_>, name_rule: NameRule, report: &mut Report<'_, '_
             Some(limit) if is_more(amount, limit) => {
                 let words = format!("is more than its limit of {}", super::super::super::words::found(limit));
                 report.invalid(&at, amount, &words);
+                let limit = limit.as_str().unwrap_or_default();
+                let words = format!("must be less than or equal to {name} limit of {limit}");
+                report.reworded(INVALID, &resources.at("requests"), format!("Invalid value: {amount}: {words}"));
             }
             Some(limit) if !shared && is_more(limit, amount) => {
                 report.invalid(&at, amount, "must equal its limit");

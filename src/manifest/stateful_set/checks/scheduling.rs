@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::metadata::selector;
 use super::names::{dns_label, dns_subdomain, label_value, qualified_name};
 use super::node::{Node, Report};
+use super::refusal::INVALID;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -143,6 +144,9 @@ fn tolerate(toleration: &Node<'_>, report: &mut Report<'_, '_>) {
         "Equal" | "" => report.check(&toleration.at("value"), value, label_value),
         "Exists" if !value.is_empty() => {
             report.bad_text(&toleration.at("value"), value, "must be empty with the operator `Exists`");
+            let words =
+                format!("Invalid value: {}: value must be empty when `operator` is 'Exists'", Value::from(value));
+            report.reworded(INVALID, &at, words);
         }
         "Exists" => {}
         // Behind a gate that is closed in both versions: `Lt` and `Gt`.

@@ -6,54 +6,114 @@ use super::super::super::words::{found, show};
 use super::metadata;
 use super::names::dns_label;
 use super::node::{At, Node, Report};
+use super::refusal::{FORBIDDEN, INVALID, REQUIRED, UNMATCHED};
 
 const AGREE: &str = "selector and `spec.template.metadata.labels` have to agree";
 const SELECT: &str = "select the labels of `spec.template.metadata.labels`";
 
 /// The spec as the server defaults it.
 pub(super) fn check(spec: &Node<'_>, report: &mut Report<'_, '_>) {
+    if let Some(policy) = spec.given("podManagementPolicy").filter(|it| !["OrderedReady", "Parallel"].contains(it)) {
+        let at = spec.at("podManagementPolicy");
+        report.unsupported(&at, policy, &["OrderedReady", "Parallel"]);
+        let value = Value::from(policy);
+        report.reworded(INVALID, &at, format!("Invalid value: {value}: must be 'OrderedReady' or 'Parallel'"));
+    }
     strategy(spec, report);
     for name in ["whenDeleted", "whenScaled"] {
         report.one_of(&spec.field("persistentVolumeClaimRetentionPolicy"), name, &["Retain", "Delete"]);
     }
-    report.one_of(spec, "podManagementPolicy", &["OrderedReady", "Parallel"]);
-    for (node, name) in [
-        (spec, "replicas"),
-        (spec, "minReadySeconds"),
-        (&spec.field("ordinals"), "start"),
-        (&spec.field("updateStrategy").field("rollingUpdate"), "partition"),
-    ] {
+    for (node, name) in [(spec, "replicas"), (spec, "minReadySeconds"), (&spec.field("ordinals"), "start")] {
         if let Some(number) = node.int(name).filter(|number| *number < 0) {
-            report.invalid(&node.at(name), &Value::from(number), "must not be negative");
+            negative(node, name, number, report);
         }
-    }
-    if !spec.text("serviceName").is_empty() {
-        report.check(&spec.at("serviceName"), spec.text("serviceName"), dns_label);
     }
     let template = spec.field("template");
     selector(spec, &template, report);
     let meta = template.field("metadata");
+    let before = report.refusals.len();
     metadata::labels(&meta, "labels", report);
     metadata::annotations(&meta, report);
+    // The server leaves `metadata` out of these places.
+    for refusal in report.refusals.iter_mut().skip(before) {
+        refusal.field = refusal.field.replacen(".metadata.", ".", 1);
+    }
     metadata::pod_annotations(&template, report);
     let pod = template.field("spec");
     if let Some(policy) = pod.given("restartPolicy").filter(|policy| *policy != "Always") {
         report.unsupported(&pod.at("restartPolicy"), policy, &["Always"]);
     }
     if pod.has("activeDeadlineSeconds") {
-        report.forbidden(&pod.at("activeDeadlineSeconds"), "the pods of a StatefulSet have no deadline");
+        let at = pod.at("activeDeadlineSeconds");
+        report.forbidden(&at, "the pods of a StatefulSet have no deadline");
+        report.reworded(FORBIDDEN, &at, "Forbidden: activeDeadlineSeconds in StatefulSet is not Supported");
     }
+    if !spec.text("serviceName").is_empty() {
+        report.check(&spec.at("serviceName"), spec.text("serviceName"), dns_label);
+    }
+}
+
+fn negative(node: &Node<'_>, name: &str, number: i64, report: &mut Report<'_, '_>) {
+    report.invalid(&node.at(name), &Value::from(number), "must not be negative");
 }
 
 fn strategy(spec: &Node<'_>, report: &mut Report<'_, '_>) {
     let strategy = spec.field("updateStrategy");
+    let block = strategy.field("rollingUpdate");
     match strategy.text("type") {
         "OnDelete" if strategy.has("rollingUpdate") => {
-            report.forbidden(&strategy.at("rollingUpdate"), "only with the type `RollingUpdate`");
+            let at = strategy.at("rollingUpdate");
+            report.forbidden(&at, "only with the type `RollingUpdate`");
+            let words = "only allowed for updateStrategy 'RollingUpdate'";
+            report.reworded(INVALID, &at, format!("Invalid value: {}: {words}", internal(&block)));
         }
         "RollingUpdate" | "OnDelete" => {}
-        other => report.unsupported(&strategy.at("type"), other, &["RollingUpdate", "OnDelete"]),
+        other => {
+            report.unsupported(&strategy.at("type"), other, &["RollingUpdate", "OnDelete"]);
+            let value = format!("{{\"Type\":{},\"RollingUpdate\":{}}}", Value::from(other), internal(&block));
+            let message = format!("Invalid value: {value}: must be 'RollingUpdate' or 'OnDelete'");
+            report.reworded(INVALID, &strategy.at, message);
+        }
     }
+    if let Some(partition) = block.int("partition").filter(|partition| *partition < 0) {
+        negative(&block, "partition", partition, report);
+    }
+    most_unavailable(&block, report);
+}
+
+/// What the server says of `maxUnavailable` where it has it: on the way through its defaults it is gone elsewhere.
+fn most_unavailable(block: &Node<'_>, report: &mut Report<'_, '_>) {
+    let at = block.at("maxUnavailable");
+    let value = block.value.get("maxUnavailable").unwrap_or(&Value::Null);
+    let share = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<u32>().ok());
+    match value {
+        Value::Null => {}
+        Value::Number(number) if number.as_i64().is_some_and(|count| count < 0) => {
+            report.invalid(&at, value, "must not be negative");
+        }
+        Value::Number(number) if number.as_i64() == Some(0) => report.invalid(&at, value, "cannot be 0"),
+        Value::Number(_) => {}
+        _ => match share {
+            Some(0) => report.invalid(&at, value, "cannot be 0"),
+            Some(share) if share > 100 => report.invalid(&at, value, "must not be greater than 100%"),
+            Some(_) => {}
+            None => report.invalid(
+                &at,
+                value,
+                "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
+                 regex used for validation is '[0-9]+%')",
+            ),
+        },
+    }
+}
+
+/// A rolling-update block as the server prints it: in the names of Go.
+fn internal(block: &Node<'_>) -> String {
+    if block.value.is_null() {
+        return "null".to_owned();
+    }
+    let part = |name: &str| block.value.get(name).cloned().unwrap_or(Value::Null);
+    format!("{{\"Partition\":{},\"MaxUnavailable\":{}}}", part("partition"), part("maxUnavailable"))
 }
 
 fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
@@ -62,16 +122,28 @@ fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
         let finding = report.findings.error(&at.pointer, message);
         (finding.hint, finding.path, finding.code) = (hint.into(), at.path.clone(), "selector".into());
     };
+    let labels = template.field("metadata").field("labels");
+    let unmatched = || format!("Invalid value: {}: {UNMATCHED}", labels.value);
     let Some(selector) = spec.get("selector") else {
+        report.refuse(REQUIRED, &at, "Required value".to_owned());
+        report.refuse(INVALID, &labels.at, unmatched());
         let nowhere = At { pointer: "/spec".into(), path: at.path };
         return error(report, &nowhere, "the set has no `spec.selector`".into(), SELECT);
     };
+    let before = report.refusals.len();
     metadata::selector(Some(&selector), report);
+    let broken = report.refusals.len() > before;
     let empty = |name: &str| selector.map(name).next().is_none() && selector.items(name).is_empty();
     if empty("matchLabels") && empty("matchExpressions") {
+        let words = "empty selector is invalid for statefulset";
+        report.refuse(INVALID, &at, format!("Invalid value: {}: {words}", selector.value));
         return error(report, &at, "the selector is empty".into(), SELECT);
     }
-    let labels = template.field("metadata").field("labels");
+    if broken {
+        report.refuse(INVALID, &at, format!("Invalid value: {}", selector.value));
+    } else if !metadata::matches(&selector, &labels) {
+        report.refuse(INVALID, &labels.at, unmatched());
+    }
     if metadata::matches(&selector, &labels) {
         return;
     }

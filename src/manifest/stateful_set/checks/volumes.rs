@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::env::{VOLUME_FIELDS, field_reference, resource_reference};
 use super::names::{descending_path, dns_label, dns_subdomain, local_path, no_backsteps};
 use super::node::{Node, Report};
+use super::refusal::FORBIDDEN;
 use super::{claims, metadata};
 
 /// The volumes that mounts may name, those of claim templates among them.
@@ -109,6 +110,8 @@ fn source(volume: &Node<'_>, report: &mut Report<'_, '_>) -> bool {
         [first, ..] => {
             for more in given.iter().skip(1) {
                 report.forbidden(&volume.at(more), &format!("only one source is possible, and there is `{first}`"));
+                let words = "Forbidden: may not specify more than 1 volume type";
+                report.reworded(FORBIDDEN, &volume.at(more), words);
             }
             return false;
         }

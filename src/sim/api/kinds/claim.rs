@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::manifest::default;
+use crate::manifest::stateful_set::claim_refusals;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
 
@@ -37,15 +38,7 @@ pub(super) fn prepare(object: &mut Value) {
 }
 
 pub(super) fn check(object: &Value) -> Vec<Cause> {
-    let spec = &object["spec"];
-    let mut causes = Vec::new();
-    if spec["accessModes"].as_array().is_none_or(Vec::is_empty) {
-        causes.push(Cause::required("spec.accessModes", "at least 1 access mode is required"));
-    }
-    if spec["resources"]["requests"]["storage"].is_null() {
-        causes.push(Cause::required("spec.resources[storage]", ""));
-    }
-    causes
+    super::causes(claim_refusals(&object["spec"]))
 }
 
 pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {

@@ -2,45 +2,18 @@
 
 use serde_json::Value;
 
+use crate::manifest::stateful_set::{metadata_refusals, refusal};
 use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
-    start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-    '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
 /// What is wrong with a name of that kind, as the server words it.
 fn names(resource: Resource, name: &str) -> Vec<String> {
-    let label = |part: &str| {
-        let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let bytes = part.as_bytes();
-        bytes.first().is_some_and(plain)
-            && bytes.last().is_some_and(plain)
-            && bytes.iter().all(|byte| plain(byte) || *byte == b'-')
-    };
-    let mut wrong = Vec::new();
     match resource {
-        Resource::Namespaces | Resource::Services => {
-            if name.len() > 63 {
-                wrong.push("must be no more than 63 bytes".to_owned());
-            }
-            if !label(name) {
-                wrong.push(LABEL.to_owned());
-            }
-        }
-        _ => {
-            if name.len() > 253 {
-                wrong.push("must be no more than 253 bytes".to_owned());
-            }
-            if !name.split('.').all(label) {
-                wrong.push(SUBDOMAIN.to_owned());
-            }
-        }
+        Resource::Namespaces | Resource::Services => refusal::label(name),
+        Resource::StatefulSets if name.contains('.') => vec!["must not contain dots".to_owned()],
+        Resource::StatefulSets => refusal::label(name),
+        _ => refusal::subdomain(name),
     }
-    wrong
 }
 
 /// What the server refuses of the metadata of any object.
@@ -54,6 +27,7 @@ pub(in super::super) fn check(resource: Resource, object: &Value) -> Vec<Cause> 
         let wrong = names(resource, name);
         causes.extend(wrong.into_iter().map(|it| Cause::invalid("metadata.name", &name.into(), &it)));
     }
+    causes.extend(super::causes(metadata_refusals(metadata)));
     causes
 }
 
@@ -61,6 +35,10 @@ pub(in super::super) fn check(resource: Resource, object: &Value) -> Vec<Cause> 
 pub(in super::super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
     let (old, new) = (&old["metadata"], &new["metadata"]);
     let mut causes = Vec::new();
+    let told = ["labels", "annotations", "ownerReferences", "finalizers"];
+    if told.into_iter().any(|field| old[field] != new[field]) {
+        causes.extend(super::causes(metadata_refusals(new)));
+    }
     if !old["deletionTimestamp"].is_null() {
         let finalizers = |of: &Value| -> Vec<String> {
             let listed = of["finalizers"].as_array().into_iter().flatten();

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::route::Sub;
 use crate::manifest::default;
+use crate::manifest::stateful_set::Refusal;
 use crate::sim::compat::Compat;
 use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
@@ -84,7 +85,7 @@ pub(super) fn prepare_change(resource: Resource, sub: Sub, old: &Value, new: &mu
 pub(super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<Cause> {
     match resource {
         Resource::StatefulSets => stateful_set::check(object, compat),
-        Resource::Pods => pod::check(object, compat),
+        Resource::Pods => pod::check(object),
         Resource::Claims => claim::check(object),
         Resource::Revisions => revision::check(object),
         Resource::Namespaces
@@ -152,6 +153,11 @@ pub(super) fn returned_when_deleted(resource: Resource) -> bool {
 /// How long an object has yet to live when it is deleted, in seconds; none where its kind does not know of that.
 pub(super) fn grace(resource: Resource, object: &Value, asked: Option<i64>) -> Option<i64> {
     (resource == Resource::Pods).then(|| pod::grace(object, asked))
+}
+
+/// Refusals as the causes that they are.
+fn causes(refusals: Vec<Refusal>) -> Vec<Cause> {
+    refusals.into_iter().map(|Refusal { reason, field, message }| Cause { reason, message, field }).collect()
 }
 
 /// Puts a field of the old object into the new one, or takes it away where the old one has none.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::route::Sub;
 use super::pod_spec;
 use crate::manifest::default;
+use crate::manifest::stateful_set::pod_refusals;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
 
@@ -41,17 +42,9 @@ pub(super) fn prepare_change(sub: Sub, old: &Value, new: &mut Value) {
     }
 }
 
-/// The label value that a set with too long a name gives its pods is refused here, not before.
-pub(super) fn check(object: &Value, _compat: Compat) -> Vec<Cause> {
-    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-    let mut causes = Vec::new();
-    for (_, value) in labels {
-        let text = value.as_str().unwrap_or_default();
-        if text.len() > 63 {
-            causes.push(Cause::invalid("metadata.labels", &text.into(), "must be no more than 63 bytes"));
-        }
-    }
-    causes
+/// Here also what a set's template got away with is refused, and the label that too long a name of the set gives.
+pub(super) fn check(object: &Value) -> Vec<Cause> {
+    super::causes(pod_refusals(&object["spec"]))
 }
 
 pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {

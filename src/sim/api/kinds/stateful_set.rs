@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::route::Sub;
 use crate::manifest::default;
+use crate::manifest::stateful_set::refusals;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
 
@@ -67,8 +68,9 @@ pub(super) fn prepare_change(sub: Sub, old: &Value, new: &mut Value) {
     }
 }
 
-pub(super) fn check(_object: &Value, _compat: Compat) -> Vec<Cause> {
-    Vec::new()
+/// The metadata has been checked already.
+pub(super) fn check(object: &Value, compat: Compat) -> Vec<Cause> {
+    super::causes(refusals(&object["spec"], compat.level()))
 }
 
 pub(super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {

@@ -1,0 +1,258 @@
+//! Holds a run of the embedded cluster against what real runs showed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    record::Recording,
+    trace::{Trace, changes, nothing},
+};
+
+/// What came of a comparison.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Verdict {
+    /// What no real run shows.
+    pub(super) differences: Vec<String>,
+    /// What it says by 501 that it has not.
+    pub(super) unclaimed: Vec<String>,
+    /// What is like no single real run, but within what they differ in.
+    pub(super) loose: Vec<String>,
+}
+
+/// Compares a run with a recording.
+pub(super) fn compare(real: &Recording, mine: &Trace) -> Verdict {
+    let mut verdict = Verdict::default();
+    if let Some((at, stuck)) = mine.steps.iter().enumerate().find(|it| it.1.get("failed").is_some()) {
+        for (seen, answer) in real.steps.iter().zip(&mine.steps[..at]) {
+            answers(answer["step"].as_str().unwrap_or_default(), seen, answer, &mut verdict);
+        }
+        verdict.differences.push(format!("stuck: {}: {}", stuck["step"], shown(&Some(stuck["failed"].clone()))));
+        return verdict;
+    }
+    for (index, seen) in real.steps.iter().enumerate() {
+        let step = seen.first().and_then(|it| it["step"].as_str()).unwrap_or_default();
+        match mine.steps.get(index) {
+            Some(answer) => answers(step, seen, answer, &mut verdict),
+            None => verdict.differences.push(format!("`{step}` was not reached")),
+        }
+    }
+    for answer in mine.steps.iter().skip(real.steps.len()) {
+        verdict.differences.push(format!("only embedded: {answer}"));
+    }
+    let none = Vec::new();
+    let keys: BTreeSet<&String> = real.objects.keys().chain(mine.objects.keys()).collect();
+    for key in keys {
+        match real.objects.get(key) {
+            Some(seen) => states(key, seen, mine.objects.get(key).unwrap_or(&none), &mut verdict),
+            None => verdict.differences.push(format!("{key} is there only on the embedded cluster")),
+        }
+    }
+    order(&real.stories, &mine.story, &mut verdict);
+    for (event, runs) in &real.events {
+        if *runs == real.runs && !mine.events.contains(event) {
+            verdict.differences.push(format!("event only real: {event}"));
+        }
+    }
+    for event in mine.events.iter().filter(|it| !real.events.contains_key(*it)) {
+        verdict.differences.push(format!("event only embedded: {event}"));
+    }
+    verdict
+}
+
+fn answers(step: &str, seen: &[Value], mine: &Value, verdict: &mut Verdict) {
+    if seen.contains(mine) || (mine["step"] == *step && is_subset(mine, seen)) {
+        return;
+    }
+    let Some((first, others)) = seen.split_first() else { return };
+    if mine["code"] == 501 {
+        verdict.unclaimed.push(format!("`{step}`: {}", mine["body"]["message"].as_str().unwrap_or_default()));
+        return;
+    }
+    let unstable: Vec<String> = others.iter().flat_map(|other| changes(first, other).into_keys()).collect();
+    let found = changes(first, mine);
+    let total = found.len();
+    let real: Vec<_> =
+        found.into_iter().filter(|(place, _)| !unstable.iter().any(|it| place.starts_with(it.as_str()))).collect();
+    if real.is_empty() {
+        verdict.loose.push(format!("`{step}`: {total} places that differ between real runs"));
+    }
+    for (place, (theirs, ours)) in real {
+        verdict.differences.push(format!("`{step}` {place}: real {}, embedded {}", shown(&theirs), shown(&ours)));
+    }
+}
+
+/// Of what a step marked so lists, the embedded cluster may have less, but nothing else.
+fn is_subset(mine: &Value, seen: &[Value]) -> bool {
+    let Some(real) = seen.first() else { return false };
+    if mine["subset"] != true && !mine["step"].as_str().is_some_and(|it| it.starts_with("SUBSET ")) {
+        return false;
+    }
+    fn within(mine: &Value, real: &Value) -> bool {
+        match (mine, real) {
+            (Value::Array(mine), Value::Array(real)) => {
+                mine.iter().all(|it| real.iter().any(|other| within(it, other)))
+            }
+            (Value::Object(mine), Value::Object(real)) => {
+                mine.iter().all(|(key, it)| real.get(key).is_some_and(|other| within(it, other)))
+            }
+            _ => mine == real,
+        }
+    }
+    within(mine, real)
+}
+
+/// A value for a person: not longer than a few lines.
+fn shown(value: &Option<Value>) -> String {
+    const MOST: usize = 600;
+    let Some(value) = value else { return "nothing".into() };
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text,
+    }
+}
+
+fn states(key: &str, seen: &[Vec<Value>], mine: &[Value], verdict: &mut Verdict) {
+    if seen.iter().any(|it| it == mine) {
+        return;
+    }
+    if mine.is_empty() {
+        verdict.differences.push(format!("{key} is there only on the real cluster"));
+        return;
+    }
+    let common = seen.iter().skip(1).fold(seen[0].clone(), |common, other| longest_common(&common, other));
+    let foreign: Vec<&Value> = mine.iter().filter(|it| !seen.iter().any(|states| states.contains(it))).collect();
+    let missing = missing(&common, mine);
+    let ends = seen.iter().any(|it| it.last() == mine.last());
+    if seen.len() > 1 && foreign.is_empty() && missing.is_empty() && ends {
+        verdict.loose.push(format!("{key}: its states are in another one of the ways in which real runs mix them"));
+        return;
+    }
+    verdict.differences.push(told(key, &seen[0], mine));
+}
+
+/// Both sequences as what changed, side by side.
+fn told(key: &str, real: &[Value], mine: &[Value]) -> String {
+    let mut text = format!("{key}: its states differ");
+    let common = longest_common(real, mine);
+    let (mut real, mut mine, mut common) = (real.iter().peekable(), mine.iter().peekable(), common.into_iter());
+    let (mut before, mut printed) = (Value::Null, 0);
+    loop {
+        let next = common.next();
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        while let Some(state) = real.next_if(|it| Some(*it) != next.as_ref()) {
+            theirs.push(state);
+        }
+        while let Some(state) = mine.next_if(|it| Some(*it) != next.as_ref()) {
+            ours.push(state);
+        }
+        if let ([theirs], [ours]) = (theirs.as_slice(), ours.as_slice()) {
+            for (place, (theirs, ours)) in changes(theirs, ours) {
+                text.push_str(&format!("\n    * {place}: real {}, embedded {}", shown(&theirs), shown(&ours)));
+            }
+        } else {
+            let mut base = before.clone();
+            for state in theirs {
+                text.push_str(&format!("\n    real only: {}", step_of(&base, state)));
+                base = state.clone();
+            }
+            let mut base = before.clone();
+            for state in ours {
+                text.push_str(&format!("\n    embedded only: {}", step_of(&base, state)));
+                base = state.clone();
+            }
+        }
+        printed += 1;
+        let Some(state) = next else { return text };
+        if printed < 40 {
+            text.push_str(&format!("\n    both: {}", step_of(&before, &state)));
+        }
+        real.next();
+        mine.next();
+        before = state;
+    }
+}
+
+/// What is new in a state.
+fn step_of(before: &Value, after: &Value) -> String {
+    if before.is_null() {
+        return format!("made: {}", shown(&Some(after["status"].clone())));
+    }
+    if !after.is_object() {
+        return after.to_string();
+    }
+    let mut new = nothing();
+    for (place, (_, value)) in changes(before, after) {
+        new[place] = value.unwrap_or(Value::from("(gone)"));
+    }
+    shown(&Some(new))
+}
+
+fn longest_common(a: &[Value], b: &[Value]) -> Vec<Value> {
+    let mut lengths = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            lengths[i][j] =
+                if a[i] == b[j] { lengths[i + 1][j + 1] + 1 } else { lengths[i + 1][j].max(lengths[i][j + 1]) };
+        }
+    }
+    let (mut i, mut j, mut common) = (0, 0, Vec::new());
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            common.push(a[i].clone());
+            (i, j) = (i + 1, j + 1);
+        } else if lengths[i + 1][j] >= lengths[i][j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    common
+}
+
+/// What of `wanted` does not stand in `there`, in this order.
+fn missing(wanted: &[Value], there: &[Value]) -> Vec<Value> {
+    let mut from = 0;
+    let mut missing = Vec::new();
+    for value in wanted {
+        match there[from..].iter().position(|it| it == value) {
+            Some(at) => from += at + 1,
+            None => missing.push(value.clone()),
+        }
+    }
+    missing
+}
+
+/// What comes before what in every real run, comes so here.
+fn order(real: &[Vec<String>], mine: &[String], verdict: &mut Verdict) {
+    if real.iter().any(|it| it == mine) {
+        return;
+    }
+    let Some(first) = real.first() else { return };
+    let places: Vec<BTreeMap<&str, usize>> =
+        real.iter().map(|it| it.iter().enumerate().map(|(at, line)| (line.as_str(), at)).collect()).collect();
+    let mut wrong = Vec::new();
+    for line in first.iter().filter(|line| places.iter().all(|it| it.contains_key(line.as_str()))) {
+        if !mine.contains(line) {
+            wrong.push(format!("never: {line}"));
+        }
+    }
+    for line in mine.iter().filter(|line| !places.iter().any(|it| it.contains_key(line.as_str()))) {
+        wrong.push(format!("only embedded: {line}"));
+    }
+    for (at, early) in mine.iter().enumerate() {
+        for late in &mine[at + 1..] {
+            let both: Vec<_> =
+                places.iter().filter_map(|it| Some((it.get(early.as_str())?, it.get(late.as_str())?))).collect();
+            if !both.is_empty() && both.iter().all(|(early, late)| early > late) && wrong.len() < 8 {
+                wrong.push(format!("`{early}` comes before `{late}`, really after"));
+            }
+        }
+    }
+    if wrong.is_empty() {
+        verdict.loose.push("the order is another one of those that real runs leave open".into());
+    } else {
+        verdict.differences.push(format!("the order of what happens: {}", wrong.join("; ")));
+    }
+}
