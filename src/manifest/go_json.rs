@@ -33,6 +33,18 @@ pub fn exact(value: &Value) -> String {
     escaped
 }
 
+/// The compact JSON of a value with every integer of 64 bits kept as it is: as a server writes down what it was sent.
+pub(crate) fn with_integers(value: &Value) -> String {
+    let mut out = String::new();
+    write_with(&mut out, value, |value| match value.as_i64() {
+        Some(whole) => whole.to_string(),
+        // Zero has lost its sign by then.
+        None if value.as_f64() == Some(0.0) => "0".to_owned(),
+        None => number(value),
+    });
+    out
+}
+
 /// A number as kubectl prints it: an integer digit by digit, a float as Go prints it.
 fn exact_number(value: &Number) -> String {
     if value.is_i64() || value.is_u64() { value.to_string() } else { number(value) }

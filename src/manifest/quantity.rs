@@ -19,6 +19,19 @@ pub fn is_out_of_bounds(text: &str) -> bool {
         || (number(digits) && digits.parse::<usize>().map_or(!digits.is_empty(), |exponent| exponent > MOST_DIGITS))
 }
 
+/// Why a text is no quantity, in Kubernetes' words; none where it is one. Without [`MOST_DIGITS`], and without computing.
+pub(crate) fn mistake(text: &str) -> Option<&'static str> {
+    const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    let Some(spelling) = Some(text.trim()).filter(|text| !text.is_empty()).and_then(Spelling::scan) else {
+        return Some(FORM);
+    };
+    let Some(suffix) = Suffix::parse(spelling.suffix) else {
+        return Some("unable to parse quantity's suffix");
+    };
+    let is_number = spelling.has_digits || spelling.is_fast(suffix);
+    (!is_number).then_some("unable to parse numeric part of quantity")
+}
+
 /// Whether a quantity is rounded up to thousandths before it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {

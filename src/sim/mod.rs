@@ -17,6 +17,7 @@ mod status;
 mod store;
 mod world;
 
+pub use api::apply;
 pub use api::watch::{Poll, Watch};
 pub use chance::Chance;
 pub use compat::{Compat, Version};

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Level;
 use super::meta::{LABEL_SELECTOR, OBJECT_META};
-use super::schema::{Key, Object, object, objects, quantity_map, text, text_map, texts, time};
+use super::schema::{Key, Object, Reading, object, objects, quantity_map, text, text_map, texts, time};
 
 /// `PersistentVolumeClaim`.
 pub(super) static PERSISTENT_VOLUME_CLAIM: Object = Object::of(&[
@@ -76,7 +75,7 @@ pub(super) static MODIFY_VOLUME_STATUS: Object =
     Object::of(&[text("targetVolumeAttributesClassName"), text("status").always()]);
 
 /// `Convert_apps_StatefulSetSpec_To_v1_StatefulSetSpec`: every claim template says what it is, whatever was given.
-fn after_claim(claim: &mut Map<String, Value>, _: Level) {
+fn after_claim(claim: &mut Map<String, Value>, _: Reading) {
     claim.insert("apiVersion".to_owned(), "v1".into());
     claim.insert("kind".to_owned(), "PersistentVolumeClaim".into());
 }

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::Level;
 use super::image::default_pull_policy;
 use super::probe::{LIFECYCLE, PROBE};
 use super::schema::{
-    BY_NAME, BY_PORT, Key, Object, flag, int32, int32s, object, objects, quantity, quantity_map, text, texts,
+    BY_NAME, BY_PORT, Key, Object, Reading, flag, int32, int32s, object, objects, quantity, quantity_map, text, texts,
 };
 use super::security::SECURITY_CONTEXT;
 
@@ -167,9 +166,11 @@ pub(super) static FILE_KEY_SELECTOR: Object = Object::of(&[
 ])
 .whole();
 
-fn after_container(container: &mut Map<String, Value>, _: Level) {
+fn after_container(container: &mut Map<String, Value>, reading: Reading) {
     default_pull_policy(container, "image", "imagePullPolicy");
-    drop_stop_signal(container);
+    if reading.gated {
+        drop_stop_signal(container);
+    }
 }
 
 /// `dropContainerStopSignals`: the gate ContainerStopSignals is closed, and a hook that was nothing else goes whole.

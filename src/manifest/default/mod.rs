@@ -32,8 +32,10 @@ mod volume;
 mod workload;
 
 pub(crate) use meta::OBJECT_META;
+use schema::Reading;
 pub(crate) use schema::{Kind, Merge, Object, Type};
-pub(crate) use workload::STATEFUL_SET_SPEC;
+pub(crate) use time::is_time;
+pub(crate) use workload::{SCALE, STATEFUL_SET, STATEFUL_SET_SPEC};
 
 /// The form of the API a control plane speaks: what it knows, which gates are open, and how it writes empty structs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,12 +48,22 @@ pub enum Level {
 
 /// The pod template (`.spec.template`) as a server of that level returns it. Idempotent.
 pub fn template(template: &Value, level: Level) -> Value {
-    read::object(&pod::POD_TEMPLATE_SPEC, template, level)
+    stored(&pod::POD_TEMPLATE_SPEC, template, level)
 }
 
 /// The whole `.spec` of a StatefulSet, claim templates included, as a server of that level returns it. Idempotent.
 pub fn stateful_set(spec: &Value, level: Level) -> Value {
-    read::object(&STATEFUL_SET_SPEC, spec, level)
+    stored(&STATEFUL_SET_SPEC, spec, level)
+}
+
+/// An object as a server of that level decodes it from a request: defaulted, but with what stands behind closed gates.
+pub(crate) fn decoded(object: &Object, given: &Value, level: Level) -> Value {
+    read::object(object, given, Reading { level, gated: false })
+}
+
+/// The same without what stands behind closed gates: as it is stored.
+pub(crate) fn stored(object: &Object, given: &Value, level: Level) -> Value {
+    read::object(object, given, Reading { level, gated: true })
 }
 
 /// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.

@@ -9,7 +9,7 @@ use super::container::{CONTAINER, EPHEMERAL_CONTAINER, RESOURCE_REQUIREMENTS};
 use super::meta::{LOCAL_OBJECT_REFERENCE, OBJECT_META};
 use super::scheduling::{AFFINITY, TOLERATION, TOPOLOGY_SPREAD_CONSTRAINT};
 use super::schema::{
-    BY_NAME, Key, Object, flag, int32, int64, int64s, object, objects, quantity_map, text, text_map, texts,
+    BY_NAME, Key, Object, Reading, flag, int32, int64, int64s, object, objects, quantity_map, text, text_map, texts,
 };
 use super::security::{APP_ARMOR_PROFILE, SE_LINUX_OPTIONS, SECCOMP_PROFILE, WINDOWS_SECURITY_CONTEXT_OPTIONS};
 use super::volume::VOLUME;
@@ -117,7 +117,7 @@ pub(super) static POD_RESOURCE_CLAIM: Object = Object::of(&[
 pub(super) static POD_SCHEDULING_GROUP: Object = Object::of(&[text("podGroupName").pointer()]);
 
 /// `dropInitContainerAnnotations`: the annotations of before there were init containers go.
-fn after_pod_template(template: &mut Map<String, Value>, _: Level) {
+fn after_pod_template(template: &mut Map<String, Value>, _: Reading) {
     const DROPPED: [&str; 4] = [
         "pod.beta.kubernetes.io/init-containers",
         "pod.alpha.kubernetes.io/init-containers",
@@ -134,9 +134,9 @@ fn after_pod_template(template: &mut Map<String, Value>, _: Level) {
     }
 }
 
-fn after_pod_spec(spec: &mut Map<String, Value>, level: Level) {
+fn after_pod_spec(spec: &mut Map<String, Value>, reading: Reading) {
     mirror_service_account(spec);
-    if level < Level::V1_36 {
+    if reading.gated && reading.level < Level::V1_36 {
         drop_image_volumes(spec);
     }
 }

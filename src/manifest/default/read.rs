@@ -3,65 +3,60 @@
 use serde_json::{Map, Value};
 
 use super::Level;
-use super::schema::{Field, Fill, Kind, Object, Presence};
+use super::schema::{Field, Kind, Object, Presence, Reading};
 use super::time;
 use crate::manifest::go_json;
 use crate::manifest::quantity::{self, Rounding};
 
 /// One object as the server returns it; anything but an object stays as it is, and null is the empty object.
-pub(super) fn object(object: &Object, given: &Value, level: Level) -> Value {
+pub(super) fn object(object: &Object, given: &Value, reading: Reading) -> Value {
     match given {
-        Value::Object(map) => fields(object, map, level),
-        Value::Null => fields(object, &Map::new(), level),
+        Value::Object(map) => fields(object, map, reading),
+        Value::Null => fields(object, &Map::new(), reading),
         other => other.clone(),
     }
 }
 
-fn fields(object: &Object, given: &Map<String, Value>, level: Level) -> Value {
+fn fields(object: &Object, given: &Map<String, Value>, reading: Reading) -> Value {
     let mut out = Map::new();
-    for field in object.fields.iter().filter(|field| field.is_kept(level)) {
+    for field in object.fields.iter().filter(|field| field.is_kept(reading)) {
         let value = given.get(field.name).filter(|value| !value.is_null());
-        if let Some(value) = read(field, value, level) {
+        if let Some(value) = read(field, value, reading) {
             out.insert(field.name.to_owned(), value);
         }
     }
     if let Some(rule) = object.then {
-        rule(&mut out, level);
+        rule(&mut out, reading);
     }
     Value::Object(out)
 }
 
 /// What is written for one field, or nothing; `given` is never null.
-fn read(field: &Field, given: Option<&Value>, level: Level) -> Option<Value> {
-    let value = given.map(|value| convert(field.kind, value, level));
+fn read(field: &Field, given: Option<&Value>, reading: Reading) -> Option<Value> {
+    let value = given.map(|value| convert(field.kind, value, reading));
     match field.presence {
-        Presence::NonZero => value.filter(|value| !is_zero(field.kind, value)).or_else(|| fill(field.default)),
-        Presence::Given => value.or_else(|| fill(field.default)),
-        Presence::Always => value.filter(|value| !is_zero(field.kind, value)).or_else(|| Some(zero(field.kind, level))),
+        Presence::NonZero => value.filter(|value| !is_zero(field.kind, value)).or_else(|| field.default.value()),
+        Presence::Given => value.or_else(|| field.default.value()),
+        // An empty list that is given is one, until it is stored.
+        Presence::Always if !reading.gated && value == Some(Value::Array(Vec::new())) => value,
+        Presence::Always => {
+            value.filter(|value| !is_zero(field.kind, value)).or_else(|| Some(zero(field.kind, reading)))
+        }
         Presence::OrNull => Some(value.unwrap_or(Value::Null)),
         Presence::NullAt133 => {
-            value.filter(|value| !value.is_null()).or((level == Level::V1_33).then_some(Value::Null))
+            value.filter(|value| !value.is_null()).or((reading.level == Level::V1_33).then_some(Value::Null))
         }
     }
 }
 
-fn fill(default: Fill) -> Option<Value> {
-    match default {
-        Fill::Nothing => None,
-        Fill::Text(text) => Some(text.into()),
-        Fill::Int(number) => Some(number.into()),
-        Fill::False => Some(false.into()),
-    }
-}
-
 /// The zero value of a kind as Go writes it: an empty list or map without `omitempty` is null.
-fn zero(kind: Kind, level: Level) -> Value {
+fn zero(kind: Kind, reading: Reading) -> Value {
     match kind {
         Kind::Text => "".into(),
         Kind::Flag => false.into(),
         Kind::Int32 | Kind::Int64 | Kind::IntOrText => 0.into(),
         Kind::Quantity => "0".into(),
-        Kind::Object(of) => fields(of, &Map::new(), level),
+        Kind::Object(of) => fields(of, &Map::new(), reading),
         Kind::Time
         | Kind::Raw
         | Kind::Texts
@@ -85,7 +80,7 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
     }
 }
 
-fn convert(kind: Kind, value: &Value, level: Level) -> Value {
+fn convert(kind: Kind, value: &Value, reading: Reading) -> Value {
     match kind {
         Kind::Text | Kind::Flag | Kind::Raw => value.clone(),
         Kind::Time => time::in_utc(value),
@@ -97,8 +92,8 @@ fn convert(kind: Kind, value: &Value, level: Level) -> Value {
         Kind::Int64s => items(value, int64),
         Kind::TextMap => values(value, text),
         Kind::QuantityMap => values(value, |value| quantity(value, Rounding::Milli)),
-        Kind::Object(of) => object(of, value, level),
-        Kind::Objects(of) => items(value, |value| object(of, value, level)),
+        Kind::Object(of) => object(of, value, reading),
+        Kind::Objects(of) => items(value, |value| object(of, value, reading)),
     }
 }
 

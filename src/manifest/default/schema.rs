@@ -6,7 +6,15 @@ use serde_json::{Map, Value};
 use super::Level;
 
 /// What is done with an object once its fields have been read.
-pub(super) type Rule = fn(&mut Map<String, Value>, Level);
+pub(super) type Rule = fn(&mut Map<String, Value>, Reading);
+
+/// By whom an object is read, and how far.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    pub(super) level: Level,
+    /// Whether what stands behind a closed gate goes: it does when an object is stored, not when a request is read.
+    pub(super) gated: bool,
+}
 
 /// An API struct: its known fields, and the rules beyond them.
 pub(crate) struct Object {
@@ -73,30 +81,38 @@ pub(crate) enum Merge {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    /// What an absent one stands for, as text.
-    default: &'static str,
+    /// What an absent one stands for.
+    default: Fill,
 }
 
 impl Key {
-    /// A key that has to be there: an absent one is empty.
+    /// A text, empty where it is absent.
     pub(super) const fn of(name: &'static str) -> Self {
-        Self { name, default: "" }
+        Self { name, default: Fill::Text("") }
     }
 
-    /// Adds what an absent one stands for.
-    pub(super) const fn or(mut self, default: &'static str) -> Self {
-        self.default = default;
+    pub(super) const fn or_text(mut self, default: &'static str) -> Self {
+        self.default = Fill::Text(default);
         self
     }
 
-    /// The key of an item, as text.
+    pub(super) const fn or_int(mut self, default: i64) -> Self {
+        self.default = Fill::Int(default);
+        self
+    }
+
+    /// What an item has for it.
+    pub(crate) fn value(self, item: &Value) -> Value {
+        item.get(self.name).cloned().or_else(|| self.default.value()).unwrap_or_default()
+    }
+
+    /// The same as text.
     fn text(self, item: &Value) -> String {
-        match item.get(self.name) {
-            Some(Value::String(text)) => text.clone(),
-            // Neither absent nor the text `null`.
-            Some(Value::Null) => "(null)".to_owned(),
-            Some(other) => other.to_string(),
-            None => self.default.to_owned(),
+        match self.value(item) {
+            Value::String(text) => text,
+            // Not the text `null`.
+            Value::Null => "(null)".to_owned(),
+            other => other.to_string(),
         }
     }
 }
@@ -105,7 +121,7 @@ impl Key {
 pub(super) const BY_NAME: &[Key] = &[Key::of("name")];
 
 /// The ports of a container.
-pub(super) const BY_PORT: &[Key] = &[Key::of("containerPort").or("0"), Key::of("protocol").or("TCP")];
+pub(super) const BY_PORT: &[Key] = &[Key::of("containerPort").or_int(0), Key::of("protocol").or_text("TCP")];
 
 impl Merge {
     /// What tells an item of a list from the others, as text; none where nothing does.
@@ -208,7 +224,7 @@ pub(super) enum Presence {
 }
 
 /// What takes the place of an absent value; of a zero one too, where the field is no pointer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
     Nothing,
     Text(&'static str),
@@ -216,10 +232,23 @@ pub(super) enum Fill {
     False,
 }
 
+impl Fill {
+    /// As it is filled in.
+    pub(super) fn value(self) -> Option<Value> {
+        match self {
+            Self::Nothing => None,
+            Self::Text(text) => Some(text.into()),
+            Self::Int(number) => Some(number.into()),
+            Self::False => Some(false.into()),
+        }
+    }
+}
+
 impl Field {
-    /// Whether a server of that level knows the field and keeps it; otherwise it is behind a closed gate.
-    pub(super) fn is_kept(&self, level: Level) -> bool {
-        self.since <= level && self.kept_since.is_some_and(|since| since <= level)
+    /// Whether a server knows the field, and keeps it where it is not behind a closed gate.
+    pub(super) fn is_kept(&self, reading: Reading) -> bool {
+        let level = reading.level;
+        self.since <= level && (!reading.gated || self.kept_since.is_some_and(|since| since <= level))
     }
 
     const fn new(name: &'static str, kind: Kind, presence: Presence) -> Self {

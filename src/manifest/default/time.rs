@@ -14,6 +14,11 @@ pub(super) fn in_utc(time: &Value) -> Value {
     }
 }
 
+/// Whether a text is a time at all.
+pub(crate) fn is_time(text: &str) -> bool {
+    seconds(text).is_some()
+}
+
 /// 0001-01-01T00:00:00Z, in seconds since 1970.
 const ZERO: i64 = -62_135_596_800;
 

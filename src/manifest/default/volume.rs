@@ -14,7 +14,7 @@ use super::legacy_volume::{
     VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE,
 };
 use super::meta::{LABEL_SELECTOR, LOCAL_OBJECT_REFERENCE};
-use super::schema::{Object, flag, int32, int64, object, objects, quantity, text, text_map, texts};
+use super::schema::{Object, Reading, flag, int32, int64, object, objects, quantity, text, text_map, texts};
 
 /// What files of a volume made from API objects may do: 0644.
 const DEFAULT_MODE: i64 = 0o644;
@@ -188,12 +188,15 @@ pub(super) static FC_VOLUME_SOURCE: Object =
     Object::of(&[texts("targetWWNs"), int32("lun").pointer(), text("fsType"), flag("readOnly"), texts("wwids")]);
 
 /// `SetDefaults_Volume`: a volume without a source is an empty directory.
-fn after_volume(volume: &mut Map<String, Value>, _: Level) {
+fn after_volume(volume: &mut Map<String, Value>, _: Reading) {
     if volume.keys().all(|field| field == "name") {
         volume.insert("emptyDir".to_owned(), Map::new().into());
     }
 }
 
-fn after_image_volume(source: &mut Map<String, Value>, _: Level) {
-    default_pull_policy(source, "reference", "pullPolicy");
+/// While the gate ImageVolume is closed, nothing is filled in.
+fn after_image_volume(source: &mut Map<String, Value>, reading: Reading) {
+    if reading.level >= Level::V1_36 {
+        default_pull_policy(source, "reference", "pullPolicy");
+    }
 }

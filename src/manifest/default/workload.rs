@@ -1,13 +1,59 @@
-//! Describes the spec of a StatefulSet.
+//! Describes a StatefulSet.
 
 use serde_json::{Map, Value};
 
-use super::Level;
 use super::claim::PERSISTENT_VOLUME_CLAIM;
-use super::meta::LABEL_SELECTOR;
+use super::meta::{LABEL_SELECTOR, OBJECT_META};
 use super::pod::POD_TEMPLATE_SPEC;
 use super::read;
-use super::schema::{Object, int_or_text, int32, object, objects, text};
+use super::schema::{Key, Object, Reading, int_or_text, int32, int64, object, objects, text, time};
+
+/// `StatefulSet`.
+pub(crate) static STATEFUL_SET: Object = Object::of(&[
+    text("kind"),
+    text("apiVersion"),
+    object("metadata", &OBJECT_META).always(),
+    object("spec", &STATEFUL_SET_SPEC).always(),
+    object("status", &STATEFUL_SET_STATUS).always(),
+]);
+
+/// `Scale` of autoscaling/v1.
+pub(crate) static SCALE: Object = Object::of(&[
+    text("kind"),
+    text("apiVersion"),
+    object("metadata", &OBJECT_META).always(),
+    object("spec", &SCALE_SPEC).always(),
+    object("status", &SCALE_STATUS).always(),
+]);
+
+/// `ScaleSpec`.
+pub(super) static SCALE_SPEC: Object = Object::of(&[int32("replicas")]);
+
+/// `ScaleStatus`.
+pub(super) static SCALE_STATUS: Object = Object::of(&[int32("replicas").always(), text("selector")]);
+
+/// `StatefulSetStatus`.
+pub(super) static STATEFUL_SET_STATUS: Object = Object::of(&[
+    int64("observedGeneration"),
+    int32("replicas").always(),
+    int32("readyReplicas"),
+    int32("currentReplicas"),
+    int32("updatedReplicas"),
+    text("currentRevision"),
+    text("updateRevision"),
+    int32("collisionCount").pointer(),
+    objects("conditions", &STATEFUL_SET_CONDITION).keyed(&[Key::of("type")]),
+    int32("availableReplicas").always(),
+]);
+
+/// `StatefulSetCondition`.
+pub(super) static STATEFUL_SET_CONDITION: Object = Object::of(&[
+    text("type").always(),
+    text("status").always(),
+    time("lastTransitionTime").or_null(),
+    text("reason"),
+    text("message"),
+]);
 
 /// `StatefulSetSpec`.
 pub(crate) static STATEFUL_SET_SPEC: Object = Object::of(&[
@@ -41,10 +87,10 @@ pub(super) static STATEFUL_SET_PERSISTENT_VOLUME_CLAIM_RETENTION_POLICY: Object 
 pub(super) static STATEFUL_SET_ORDINALS: Object = Object::of(&[int32("start").always()]);
 
 /// `SetDefaults_StatefulSet`: a strategy without a type gets a rolling-update block. (Any such block has a partition.)
-fn after_update_strategy(strategy: &mut Map<String, Value>, level: Level) {
+fn after_update_strategy(strategy: &mut Map<String, Value>, reading: Reading) {
     if !strategy.contains_key("type") {
         strategy.insert("type".to_owned(), "RollingUpdate".into());
-        let block = || read::object(&ROLLING_UPDATE_STATEFUL_SET_STRATEGY, &Value::Null, level);
+        let block = || read::object(&ROLLING_UPDATE_STATEFUL_SET_STRATEGY, &Value::Null, reading);
         strategy.entry("rollingUpdate").or_insert_with(block);
     }
 }

@@ -7,6 +7,7 @@ use super::resource::Resource;
 use super::status::Status;
 use super::world::World;
 
+pub mod apply;
 mod create;
 mod read;
 mod route;

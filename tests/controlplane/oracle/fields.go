@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// fields describes every struct within a StatefulSet: its Go types, and what the field manager takes from the API's
+// fields describes every struct within a StatefulSet and its Scale: its Go types, and what the field manager takes from the API's
 // description beyond them.
 func fields(server *server) map[string]any {
 	types := map[string]any{}
 	describe(server, reflect.TypeFor[appsv1.StatefulSet](), types)
+	describe(server, reflect.TypeFor[autoscalingv1.Scale](), types)
 	return map[string]any{"types": types}
 }
 

@@ -30,6 +30,8 @@ type question struct {
 	Lenient bool `json:"lenient,omitempty"`
 	// What was applied before, one after the other; for `update`.
 	Before []json.RawMessage `json:"before,omitempty"`
+	// One write; for `write`.
+	Write *write `json:"write,omitempty"`
 }
 
 func main() {
@@ -47,7 +49,7 @@ func main() {
 	for {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			write(out, respond(server, line))
+			print(out, respond(server, line))
 			// Whoever asks one by one waits for it; whoever asks in bulk has more lines in the buffer.
 			if in.Buffered() == 0 {
 				out.Flush()
@@ -84,6 +86,11 @@ func respond(server *server, line []byte) (answer map[string]any) {
 			return failure(err)
 		}
 		return server.answer(question.Mode, question.Lenient, manifest, question.Before)
+	case "write":
+		if question.Write == nil {
+			return failure(fmt.Errorf("no write"))
+		}
+		return server.write(question.Write)
 	case "fields":
 		return fields(server)
 	default:
@@ -110,7 +117,7 @@ func manifestOf(question question) ([]byte, error) {
 	return objects[0], nil
 }
 
-func write(out io.Writer, answer map[string]any) {
+func print(out io.Writer, answer map[string]any) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(answer); err != nil {

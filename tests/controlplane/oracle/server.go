@@ -11,6 +11,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -57,6 +58,9 @@ func newRevision(set *appsv1.StatefulSet, revision int64, collisionCount *int32)
 // storage codec. Only what is behind the codec, etcd, is not there.
 type server struct {
 	strict, lenient endpoint
+	doors           http.Handler
+	codec           runtime.Codec
+	manager         *managedfields.FieldManager
 	openapi         map[string]*spec.Schema
 }
 
@@ -139,7 +143,7 @@ func newServer() (*server, error) {
 
 	definitions := apiopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
 	config := genericserver.DefaultOpenAPIV3Config(definitions, openapinamer.NewDefinitionNamer(legacyscheme.Scheme))
-	openapi, err := builder3.BuildOpenAPIDefinitionsForResources(config, openapiutil.GetCanonicalTypeName(&appsv1.StatefulSet{}))
+	openapi, err := builder3.BuildOpenAPIDefinitionsForResources(config, openapiutil.GetCanonicalTypeName(&appsv1.StatefulSet{}), openapiutil.GetCanonicalTypeName(&autoscalingv1.Scale{}))
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +176,11 @@ func newServer() (*server, error) {
 		HubGroupVersion:          hub,
 		MaxRequestBodyBytes:      3 << 20,
 	}
-	return &server{strict: endpointOf(strict.Store, scope), lenient: endpointOf(&lenientStore, scope), openapi: openapi}, nil
+	doors, err := newDoors(codec, converter)
+	if err != nil {
+		return nil, err
+	}
+	return &server{strict: endpointOf(strict.Store, scope), lenient: endpointOf(&lenientStore, scope), doors: doors, codec: codec, manager: manager, openapi: openapi}, nil
 }
 
 func endpointOf(store *registry.Store, scope *handlers.RequestScope) endpoint {

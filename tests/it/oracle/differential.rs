@@ -140,7 +140,7 @@ fn has_empties(value: &Value) -> bool {
     }
 }
 
-fn differences(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
+pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<_> = left.keys().chain(right.keys()).collect();

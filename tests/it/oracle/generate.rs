@@ -100,7 +100,10 @@ pub(super) fn changed(rng: &mut Rng, manifest: &Value, other: &Value) -> Value {
                 }
             }
             1 => {
-                let theirs = other["spec"]["template"]["spec"].as_object().unwrap();
+                let Some(theirs) = other["spec"]["template"]["spec"].as_object().filter(|theirs| !theirs.is_empty())
+                else {
+                    continue;
+                };
                 let names: Vec<_> = theirs.keys().collect();
                 let name = names[rng.usize(..names.len())];
                 place[name] = theirs[name].clone();
@@ -261,7 +264,7 @@ fn add_unknown(rng: &mut Rng, value: &mut Value) {
 }
 
 /// A place within the value, the deeper ones as likely as the others.
-fn somewhere<'a>(rng: &mut Rng, value: &'a mut Value) -> Option<&'a mut Value> {
+pub(super) fn somewhere<'a>(rng: &mut Rng, value: &'a mut Value) -> Option<&'a mut Value> {
     let is_empty = match value {
         Value::Object(map) => map.is_empty(),
         Value::Array(items) => items.is_empty(),

@@ -7,9 +7,12 @@ mod generate;
 mod lint;
 mod mutate;
 mod recorded;
+mod requests;
 mod shrink;
 mod types;
 mod values;
+mod writes;
+mod written;
 
 use std::{
     env,
