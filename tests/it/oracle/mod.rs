@@ -12,6 +12,7 @@ mod shrink;
 mod types;
 mod values;
 mod writes;
+mod written;
 
 use std::{
     env,
