@@ -66,6 +66,21 @@ pub(crate) fn stored(object: &Object, given: &Value, level: Level) -> Value {
     read::object(object, given, Reading { level, gated: true })
 }
 
+/// The `.metadata` of an object as a server of that level returns it. Idempotent.
+pub(crate) fn metadata(metadata: &Value, level: Level) -> Value {
+    stored(&OBJECT_META, metadata, level)
+}
+
+/// The `.spec` of a pod as the defaults that it shares with a template make it. Idempotent.
+pub(crate) fn pod_spec(spec: &Value, level: Level) -> Value {
+    stored(&pod::POD_SPEC, spec, level)
+}
+
+/// The `.spec` of a volume claim as a server of that level returns it. Idempotent.
+pub(crate) fn claim_spec(spec: &Value, level: Level) -> Value {
+    stored(&claim::PERSISTENT_VOLUME_CLAIM_SPEC, spec, level)
+}
+
 /// The whole `.spec` once `now` is applied over a live one by the manager that applied `before`, and nobody else did.
 ///
 /// All three are `.spec`s: the live one as a server returned it, the others as manifests state them. It may differ from

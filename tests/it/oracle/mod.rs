@@ -12,7 +12,6 @@ mod shrink;
 mod types;
 mod values;
 mod writes;
-mod written;
 
 use std::{
     env,
