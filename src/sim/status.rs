@@ -154,16 +154,7 @@ impl Status {
 
     /// 422, options that do not go together.
     pub fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
-        let told: Vec<String> = causes.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
-        let told = match told.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
-        let mut status = Self::new(422, "Invalid", format!("{kind}.meta.k8s.io \"\" is invalid: {told}"));
-        let causes: Value =
-            causes.iter().map(|it| json!({"reason": it.reason, "message": it.message, "field": it.field})).collect();
-        status.details = json!({"group": "meta.k8s.io", "kind": kind, "causes": causes});
-        status
+        Self::invalid_kind("meta.k8s.io", kind, "", causes)
     }
 
     /// 410, a resource version whose changes are forgotten.

@@ -107,6 +107,18 @@ pub(super) fn read(text: &str, reading: Reading, budget: &Budget) -> Result<Read
     decode::decode(&nodes(text, reading)?, reading, budget)
 }
 
+/// What one YAML document says, as a server reads the body of a request.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(crate) fn body(text: &str) -> Result<Value, String> {
+    match read(text, Reading::Plain, &Budget::new()) {
+        Ok(read) => Ok(read.value),
+        Err(Fault { line: 0, message, .. }) => Err(message),
+        Err(Fault { line, message, .. }) => Err(format!("line {line}: {message}")),
+    }
+}
+
 /// The nodes of a text of one YAML document.
 pub(super) fn nodes(text: &str, reading: Reading) -> Result<Document, Fault> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);

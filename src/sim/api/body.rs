@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::manifest;
 use crate::sim::request::Request;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -51,6 +52,11 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
             };
             serde_json::from_slice(&request.body).map_err(told)
         }
+        "application/yaml" => yaml(&request.body).map_err(|why| {
+            let words =
+                format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; ");
+            Status::bad_request(words + &why)
+        }),
         _ => Err(Status::new(
             415,
             "UnsupportedMediaType",
@@ -83,6 +89,25 @@ pub(super) fn of_kind(request: &Request, api_version: &str, kind: &str) -> Resul
         return Err(Status::bad_request(words));
     }
     Ok(object)
+}
+
+/// The object of an apply: YAML, of which JSON is a part.
+pub(super) fn applied(request: &Request) -> Result<Value, Status> {
+    limit(request)?;
+    yaml(&request.body).map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))
+}
+
+/// A text as YAML. JSON is read as such, but for characters that YAML does not print and the server therefore refuses.
+fn yaml(bytes: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
+    let odd = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    if text.trim_start().starts_with('{')
+        && !text.contains(odd)
+        && let Ok(value) = serde_json::from_str(text)
+    {
+        return Ok(value);
+    }
+    manifest::yaml_body(text).map_err(|why| format!("yaml: {why}"))
 }
 
 /// What Go calls a JSON value.

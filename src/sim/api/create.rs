@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::route::Sub;
-use super::{Terms, kinds};
+use super::update::Owned;
+use super::{Terms, kinds, own};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -22,6 +23,18 @@ pub(crate) fn create(
     object: Value,
     terms: &Terms,
 ) -> Result<Arc<Value>, Status> {
+    place(world, resource, namespace, object, terms, Owned::ByWriter)
+}
+
+/// The same, of an object whose owners may be known already.
+pub(super) fn place(
+    world: &mut World,
+    resource: Resource,
+    namespace: &str,
+    object: Value,
+    terms: &Terms,
+    owners: Owned,
+) -> Result<Arc<Value>, Status> {
     if !object.is_object() {
         return Err(Status::bad_request("the body is no object"));
     }
@@ -33,8 +46,11 @@ pub(crate) fn create(
     check_namespace(world, resource, namespace, name)?;
     let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
     let versioned = !version.is_empty() && version != "0";
+    let object = match owners {
+        Owned::ByWriter => own::owned(world, resource, Sub::None, None, object, terms),
+        Owned::Already => object,
+    };
     let mut object = kinds::shaped(resource, object, world.compat);
-    let scope = super::patch::owned(resource, Sub::None, world.compat.level()).filter(|_| !terms.owned);
     stamp(world, resource, namespace, &mut object);
     kinds::prepare(resource, &mut object);
     let mut causes = kinds::check_metadata(resource, &object);
@@ -49,10 +65,6 @@ pub(crate) fn create(
     let key = Key::new(resource, namespace, &name);
     if world.store.get(&key).is_some() {
         return Err(Status::already_exists(resource, &name));
-    }
-    if let Some(scope) = scope {
-        let now = now(world);
-        object = scope.updated(None, &object, &terms.manager, now.as_str().unwrap_or_default());
     }
     if terms.dry_run {
         return Ok(Arc::new(object));

@@ -8,7 +8,7 @@ use super::Terms;
 use super::create::now;
 use super::delete::{Deletion, check_preconditions, delete};
 use super::route::Sub;
-use super::update::change;
+use super::update::{Owned, change};
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
@@ -65,7 +65,7 @@ fn mark(world: &mut World, key: &Key, pod: &Arc<Value>) -> Result<(), Status> {
         }
         None => *conditions = json!([condition]),
     }
-    change(world, key, pod, Sub::Status, marked, &Terms::of("kube-apiserver"))?;
+    change(world, key, pod, Sub::Status, marked, &Terms::of("kube-apiserver"), Owned::ByWriter)?;
     Ok(())
 }
 

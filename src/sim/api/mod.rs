@@ -21,6 +21,7 @@ pub(crate) mod evict;
 mod json_patch;
 mod kinds;
 mod options;
+pub(crate) mod own;
 mod page;
 pub(crate) mod patch;
 mod read;

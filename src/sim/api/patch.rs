@@ -6,9 +6,8 @@ use serde_json::{Map, Value};
 
 use super::Terms;
 use super::route::Sub;
-use super::update::change;
+use super::update::{Owned, change};
 use super::{json_patch, strategic};
-use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
 use crate::sim::world::World;
@@ -22,8 +21,6 @@ pub(crate) enum Patch {
     Json(Vec<Value>),
     /// What is laid over the object as its schema says, of which little is needed here; checked.
     Strategic(Map<String, Value>),
-    /// What its manager wants of the object: a server-side apply.
-    Apply(Value),
 }
 
 impl Patch {
@@ -32,8 +29,6 @@ impl Patch {
         match self {
             Self::Merge(patch) => merge(object, patch),
             Self::Strategic(patch) => strategic::merge(object, patch),
-            // Made with the owners of fields in sight: see [`applied`].
-            Self::Apply(_) => {}
             Self::Json(steps) => {
                 json_patch::apply(object, steps).map_err(|_| {
                     let words = "the server rejected our request due to an error in our request";
@@ -58,74 +53,10 @@ pub(crate) fn patch(
     patch: &Patch,
     terms: &Terms,
 ) -> Result<Arc<Value>, Status> {
-    if let Patch::Apply(wanted) = patch {
-        return applied(world, key, sub, wanted, terms);
-    }
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
     patch.apply(&mut new)?;
-    change(world, key, &old, sub, new, terms)
-}
-
-/// A server-side apply: an object is changed, or made where there is none.
-fn applied(world: &mut World, key: &Key, sub: Sub, wanted: &Value, terms: &Terms) -> Result<Arc<Value>, Status> {
-    let scope = owned(key.resource, sub, world.compat.level());
-    let scope = scope.ok_or_else(|| Status::missing(&format!("server-side apply of {}", key.resource.plural())))?;
-    if terms.manager.is_empty() {
-        return Err(Status::bad_request("fieldManager is required for apply patch"));
-    }
-    let old = world.store.get(key).cloned();
-    let now = super::create::now(world);
-    let now = now.as_str().unwrap_or_default();
-    let mut wanted = wanted.clone();
-    if wanted.pointer("/metadata/name").is_none() {
-        wanted["metadata"]["name"] = key.name.as_str().into();
-    }
-    let made = scope.apply(old.as_deref(), &wanted, &terms.manager, terms.force, now).map_err(|it| it.status())?;
-    let terms = Terms { owned: true, ..terms.clone() };
-    match old {
-        None if sub == Sub::None => {
-            let mut made = made;
-            let uid = made.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if !uid.is_empty() {
-                let why =
-                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
-                return Err(Status::conflict(key.resource, &key.name, &why));
-            }
-            if let Some(metadata) = made.get_mut("metadata").and_then(Value::as_object_mut) {
-                // A version that nothing has is of no account where there is nothing.
-                metadata.remove("resourceVersion");
-            }
-            super::create::create(world, key.resource, &key.namespace, made, &terms)
-        }
-        None => Err(Status::not_found(key.resource, &key.name)),
-        Some(old) => {
-            let uid = |object: &Value| object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
-            if uid(&made) != uid(&old) {
-                let uid = uid(&made).unwrap_or_default();
-                let cause = crate::sim::status::Cause {
-                    reason: "FieldValueInvalid",
-                    message: format!("Invalid value: \"{uid}\": field is immutable"),
-                    field: "metadata.uid".into(),
-                };
-                return Err(Status::invalid(key.resource, &key.name, &[cause.clone(), cause]));
-            }
-            change(world, key, &old, sub, made, &terms)
-        }
-    }
-}
-
-/// The door through which fields of an object are owned; none where nobody keeps account of them.
-pub(super) fn owned(
-    resource: Resource,
-    sub: Sub,
-    level: crate::manifest::default::Level,
-) -> Option<super::apply::Scope> {
-    match (resource, sub) {
-        (Resource::StatefulSets, Sub::None) => Some(super::apply::Scope::stateful_set(level)),
-        (Resource::StatefulSets, Sub::Status) => Some(super::apply::Scope::stateful_set_status(level)),
-        _ => None,
-    }
+    change(world, key, &old, sub, new, terms, Owned::ByWriter)
 }
 
 /// Lays a merge patch over a value.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Terms;
+use super::apply::{Scope, keep_times, ownership_of_parent, ownership_of_scale};
+use super::create::now;
 use super::patch::Patch;
 use super::route::Sub;
-use super::update::{change, check_identity, check_uid};
+use super::update::{Owned, change, check_identity, check_uid};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -38,7 +40,7 @@ pub(super) fn update(world: &mut World, key: &Key, scale: &Value, terms: &Terms)
 /// As the server refuses it.
 pub(super) fn patch(world: &mut World, key: &Key, patch: &Patch, terms: &Terms) -> Result<Value, Status> {
     let set = find(world, key)?;
-    let mut scale = shown(&set);
+    let mut scale = with_owners(&set);
     patch.apply(&mut scale)?;
     check_identity(key, &scale)?;
     write(world, key, &set, &scale, terms)
@@ -62,13 +64,30 @@ fn write(world: &mut World, key: &Key, set: &Arc<Value>, scale: &Value, terms: &
         let cause = Cause::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
         return Err(Status::invalid_kind("autoscaling", "Scale", &key.name, &[cause]));
     }
-    let mut new = Value::clone(set);
+    let level = world.compat.level();
+    let time = now(world);
+    let before = with_owners(set);
+    let scope = Scope::scale(level);
+    let new = scope.decoded(scale);
+    let mut after = scope.updated(Some(&before), &new, &terms.manager, time.as_str().unwrap_or_default());
+    keep_times(&before, &mut after);
+    let mut new = ownership_of_parent(set, &after);
     new["spec"]["replicas"] = json!(replicas);
     match scale["metadata"]["resourceVersion"].as_str().filter(|it| !it.is_empty()) {
         Some(version) => new["metadata"]["resourceVersion"] = version.into(),
         None => drop(new["metadata"].as_object_mut().and_then(|it| it.remove("resourceVersion"))),
     }
-    Ok(shown(&*change(world, key, set, Sub::Scale, new, terms)?))
+    Ok(shown(&*change(world, key, set, Sub::Scale, new, terms, Owned::Already)?))
+}
+
+/// A set's scale with who owns its replicas, as only the server sees it.
+fn with_owners(set: &Value) -> Value {
+    let mut scale = shown(set);
+    let owners = ownership_of_scale(set);
+    if !owners.is_null() {
+        scale["metadata"]["managedFields"] = owners;
+    }
+    scale
 }
 
 /// A set's scale.

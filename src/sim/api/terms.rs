@@ -17,8 +17,6 @@ pub(crate) struct Terms {
     pub(crate) unknown: Unknown,
     /// Whether an apply takes fields that others hold.
     pub(crate) force: bool,
-    /// Whether the object says already who owns its fields.
-    pub(crate) owned: bool,
 }
 
 /// What becomes of fields that the API does not know, or that are stated twice.
@@ -32,6 +30,9 @@ pub(crate) enum Unknown {
     /// The request is refused.
     Strict,
 }
+
+/// The longest name that a manager may have, in bytes.
+const MOST_MANAGER: usize = 128;
 
 impl Terms {
     /// The terms on which a controller of the cluster writes.
@@ -57,13 +58,34 @@ impl Terms {
                 Unknown::Warn
             }
         };
+        let named = request.parameter("fieldManager").unwrap_or_default();
+        if named.len() > MOST_MANAGER {
+            let message = format!("Too long: may not be more than {MOST_MANAGER} bytes");
+            causes.push(Cause { reason: "FieldValueTooLong", message, field: "fieldManager".into() });
+        }
+        let force = request.parameter("force").is_some();
+        if force && options == "PatchOptions" && super::body::media(request) != super::write::APPLY {
+            causes.insert(0, Cause::forbidden("force", "may not be specified for non-apply patch"));
+        }
         if !causes.is_empty() {
             return Err(refused(options, &causes));
         }
         let agent = request.agent.split('/').next().unwrap_or_default();
         let manager = request.parameter("fieldManager").filter(|it| !it.is_empty()).unwrap_or(agent);
         let force = matches!(request.parameter("force"), Some("true" | "1"));
-        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force, owned: false })
+        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force })
+    }
+}
+
+impl Terms {
+    /// The terms of an apply, which needs a manager that is named.
+    pub(super) fn read_apply(request: &Request) -> Result<Self, Status> {
+        let terms = Self::read(request, "PatchOptions")?;
+        if request.parameter("fieldManager").is_none_or(str::is_empty) {
+            let cause = Cause::required("fieldManager", "is required for apply patch");
+            return Err(refused("PatchOptions", &[cause]));
+        }
+        Ok(terms)
     }
 }
 
@@ -78,7 +100,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Result<bool, Cause> {
 
 /// 422 of options.
 pub(super) fn refused(options: &str, causes: &[Cause]) -> Status {
-    Status::invalid_kind("meta.k8s.io", options, "", causes)
+    Status::invalid_options(options, causes)
 }
 
 /// The terms of a DELETE: its body, or its query where it has none.

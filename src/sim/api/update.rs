@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::create::{OTHER_NAMESPACE, create};
 use super::route::Sub;
-use super::{Terms, kinds};
+use super::{Terms, kinds, own};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -39,7 +39,7 @@ pub(crate) fn update(
         return Err(Status::not_found(key.resource, &key.name));
     };
     check_uid(key, &old, &object)?;
-    change(world, key, &old, sub, object, terms)
+    change(world, key, &old, sub, object, terms, Owned::ByWriter)
 }
 
 /// Refuses to replace another object than the one that was meant.
@@ -78,6 +78,15 @@ pub(super) fn check_identity(key: &Key, object: &Value) -> Result<(), Status> {
     Ok(())
 }
 
+/// Whether who owns what of an object is known by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owned {
+    /// Not yet: what differs is the writer's.
+    ByWriter,
+    /// It is.
+    Already,
+}
+
 /// Makes `new` out of what is there, as far as the door lets it through.
 ///
 /// # Errors
@@ -89,9 +98,14 @@ pub(super) fn change(
     sub: Sub,
     new: Value,
     terms: &Terms,
+    owners: Owned,
 ) -> Result<Arc<Value>, Status> {
     check_identity(key, &new)?;
     check_version(key, old, &new)?;
+    let new = match owners {
+        Owned::ByWriter => own::owned(world, key.resource, sub, Some(old), new, terms),
+        Owned::Already => new,
+    };
     let mut new = shaped(world, key.resource, sub, old, new);
     carry(old, &mut new);
     kinds::prepare_change(key.resource, sub, old, &mut new);
@@ -100,12 +114,7 @@ pub(super) fn change(
     if !causes.is_empty() {
         return Err(Status::invalid(key.resource, &key.name, &causes));
     }
-    let scope = super::patch::owned(key.resource, sub, world.compat.level()).filter(|_| !terms.owned);
-    if let Some(scope) = scope {
-        let now = super::create::now(world);
-        new = scope.updated(Some(old), &new, &terms.manager, now.as_str().unwrap_or_default());
-    }
-    super::apply::keep_times(old, &mut new);
+    own::settle(key.resource, old, &mut new);
     if new == **old {
         return Ok(old.clone());
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::create::create;
 use super::delete::{Deleted, answered, delete};
 use super::evict::evict;
+use super::own::apply;
 use super::patch::{Patch, patch};
 use super::route::Sub;
 use super::terms::{Terms, deletion, deletion_of};
@@ -21,6 +22,9 @@ use crate::sim::world::World;
 /// What is not there, and what is.
 const STRATEGIC: &str = "strategic merge patches that merge lists by their keys (use `kubectl apply --server-side`, \
     `kubectl patch --type=merge` or `--type=json`)";
+
+/// What an apply is sent as.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 /// POST of a new object.
 pub(super) fn posted(
@@ -47,6 +51,11 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
             let terms = Terms::read(request, "UpdateOptions")?;
             let object = body::object(request, key.resource)?;
             Ok(whole(200, &update(world, key, sub, object, &terms)?))
+        }
+        "PATCH" if here && body::media(request) == APPLY => {
+            let terms = Terms::read_apply(request)?;
+            let (object, new) = apply(world, key, sub, &body::applied(request)?, &terms)?;
+            Ok(whole(if new { 201 } else { 200 }, &object))
         }
         "PATCH" if here => {
             let patch_of = read_patch(request)?;
@@ -78,7 +87,7 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
             let patch = read_patch(request)?;
             scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
         }
-        _ => return Err(not_allowed()),
+        _ => return Err(Status::method_not_allowed()),
     };
     Ok(Answer::Whole(Response::new(200, scale)))
 }
@@ -89,7 +98,7 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
         return Err(Status::missing(&format!("eviction of {}", key.resource.plural())));
     }
     if request.method != "POST" {
-        return Err(not_allowed());
+        return Err(Status::method_not_allowed());
     }
     let terms = Terms::read(request, "CreateOptions")?;
     let eviction = body::of_kind(request, "policy/v1", "Eviction")?;
@@ -101,12 +110,6 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
     evict(world, key, &options)?;
     let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::Whole(Response::new(201, success)))
-}
-
-/// 405.
-fn not_allowed() -> Status {
-    let words = "the server does not allow this method on the requested resource";
-    Status { details: json!({}), ..Status::new(405, "MethodNotAllowed", words) }
 }
 
 /// DELETE of all objects of a kind that are chosen: what they were is the answer, whatever becomes of them.
@@ -174,7 +177,7 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
             }
             other => Err(unfit(&other, "map[string]interface {}")),
         },
-        "application/apply-patch+yaml" => Ok(Patch::Apply(json()?)),
+        APPLY => Err(Status::missing("server-side apply of that")),
         _ => Err(Status {
             details: json!({}),
             ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")

@@ -40,7 +40,7 @@ pub(super) struct Track {
     back: bool,
     /// Somebody else moved template or partition: shares are no measure any more.
     pub(super) meddled: bool,
-    /// Replicas at our last write; none: somebody scaled since.
+    /// Replicas when we last wrote the spec; none: somebody scaled since.
     pub(super) replicas: Option<u32>,
     /// Stages written, by rollout, plan and stage.
     stages: BTreeSet<(String, Option<u32>)>,
@@ -153,7 +153,6 @@ impl Track {
     /// After a write of ours everything is to be seen anew.
     fn begin_anew(&mut self) {
         (self.gate, self.complete, self.back) = (None, false, false);
-        self.replicas = Some(self.set.replicas);
     }
 
     /// Looks at a write of ours to the set.
@@ -216,7 +215,9 @@ impl Track {
             }
         }
         self.begin_anew();
-        self.replicas = Some(after.replicas);
+        if applied || rules::partition(write).is_some() {
+            self.replicas = Some(after.replicas);
+        }
         found
     }
 

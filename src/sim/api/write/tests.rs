@@ -10,9 +10,11 @@ fn world() -> World {
     World::new(&Settings { compat: Compat::of(Version::V1_36), seed: 1, start, ..Settings::default() })
 }
 
-/// Asks for `PATH[?QUERY]` with a body; a patch is a merge patch, or a JSON patch where it is a list.
+/// Asks for `PATH[?QUERY]` with a body; a patch is an apply where a manager is
+/// named, a JSON patch where it is a list, else a merge patch.
 fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let query_has_apply = query.contains("fieldManager=");
     let query = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
     let content_type = match (method, &body) {
         ("PATCH", Value::Array(_)) => "application/json-patch+json",
@@ -20,6 +22,7 @@ fn ask(world: &mut World, method: &str, path: &str, body: Value) -> Response {
         _ => "application/json",
     };
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let content_type = if query_has_apply { "application/apply-patch+yaml" } else { content_type };
     let (content_type, agent) = (content_type.to_owned(), "curl/8".to_owned());
     let request =
         Request { method: method.into(), path: path.into(), query, content_type, body, agent, ..Request::default() };
@@ -346,4 +349,40 @@ fn a_namespace_ends_once_it_is_let_go_and_nothing_is_made_in_it_meanwhile() {
     assert_eq!(refused.body["details"]["causes"][0]["reason"], "NamespaceTerminating");
     crate::sim::api::delete::finish_namespace(&mut world, "shop");
     assert_eq!(ask(&mut world, "GET", one, Value::Null).code, 404);
+}
+
+#[test]
+fn an_apply_makes_an_object_and_owns_what_it_says() {
+    let mut world = world();
+    let apply = format!("{WEB}?fieldManager=phaseline");
+    let mut given = set("web");
+    (given["apiVersion"], given["kind"]) = ("apps/v1".into(), "StatefulSet".into());
+    let without = ask(&mut world, "PATCH", &format!("{WEB}?fieldManager="), given.clone());
+    let words = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
+    assert_eq!(told(&without), (422, "Invalid", words));
+    let mut other = given.clone();
+    other["metadata"]["uid"] = "x".into();
+    let words = "Operation cannot be fulfilled on statefulsets.apps \"web\": uid mismatch: the provided object \
+        specified uid x, and no existing object was found";
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, other.clone())), (409, "Conflict", words));
+    // A version of what is not there is not minded.
+    given["metadata"]["resourceVersion"] = "77".into();
+    let made = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!((made.code, &made.body["spec"]["replicas"]), (201, &json!(1)));
+    let stale = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!(told(&stale).1, "Conflict");
+    given["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    let again = ask(&mut world, "PATCH", &apply, given.clone());
+    assert_eq!((again.code, again.body), (200, made.body.clone()));
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, other)).0, 422);
+    ask(&mut world, "PATCH", WEB, json!({"spec": {"serviceName": "web", "minReadySeconds": 5}}));
+    given["spec"]["minReadySeconds"] = json!(7);
+    let refused = ask(&mut world, "PATCH", &apply, given.clone());
+    let words = "Apply failed with 1 conflict: conflict with \"curl\" using apps/v1: .spec.minReadySeconds";
+    assert_eq!(told(&refused), (409, "Conflict", words));
+    let forced = ask(&mut world, "PATCH", &format!("{apply}&force=true"), given.clone());
+    assert_eq!((forced.code, &forced.body["spec"]["minReadySeconds"]), (200, &json!(7)));
+    given["spec"]["bogus"] = json!(1);
+    let words = "failed to create typed patch object (/web; apps/v1, Kind=StatefulSet): .spec.bogus: field not declared in schema";
+    assert_eq!(told(&ask(&mut world, "PATCH", &apply, given)), (500, "", words));
 }

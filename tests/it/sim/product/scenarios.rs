@@ -52,22 +52,24 @@ enum Step {
     Wait(u64),
     /// Until a word stands in what the daemon waits for, or says.
     Until(&'static str),
+    /// Until the rollout has failed, and the record says so.
+    Halt,
     /// Until everything is where Git wants it.
     Rest,
 }
 
-use Step::{Ask, Partition, Push, Rest, Revert, Scale, Until, Wait};
+use Step::{Ask, Halt, Partition, Push, Rest, Revert, Scale, Until, Wait};
 
 fn table() -> Vec<(&'static str, Commit, Vec<Step>)> {
     vec![
         ("install", first(three_stages()), vec![Rest]),
         ("three stages", first(three_stages()), vec![Rest, Push("app:2"), Rest]),
         ("canary and promote", first(canary()), vec![Rest, Push("app:2"), Until("promote"), Ask(Verb::Promote), Rest]),
-        ("bad push, halt, revert", first(three_stages()), vec![Rest, Push("app:pull-2"), Until("retry"), Revert, Rest]),
+        ("bad push, halt, revert", first(three_stages()), vec![Rest, Push("app:pull-2"), Halt, Revert, Rest]),
         (
             "crash loop and a fix",
             first(canary()),
-            vec![Rest, Push("app:crash-2"), Until("retry"), Push("app:3"), Until("promote"), Ask(Verb::Promote), Rest],
+            vec![Rest, Push("app:crash-2"), Halt, Push("app:3"), Until("promote"), Ask(Verb::Promote), Rest],
         ),
         ("revert of what is done", first(three_stages()), vec![Rest, Push("app:2"), Rest, Revert, Rest]),
         (
@@ -129,6 +131,10 @@ async fn act(play: &mut Play, step: Step) -> Result<(), String> {
                 play.said().is_some_and(|said| format!("{} {}", said.waiting, said.message).contains(word))
             };
             until(play, word, heard).await?;
+        }
+        Halt => {
+            let failed = |play: &Play| play.record().is_some_and(|record| !record.failed.is_empty());
+            until(play, "a halt", failed).await?;
         }
         Rest => until(play, "at rest", Play::is_converged).await?,
     }

@@ -1,7 +1,8 @@
 //! Random worlds: whatever happens, the invariants hold, and when it is over the set is where Git wants it.
 //!
 //! More, or others: `PHASELINE_PRODUCT_WORLDS=20000 PHASELINE_PRODUCT_FIRST=0 cargo test --release --test it
-//! product::worlds`; one, with its trace: `PHASELINE_PRODUCT_SEED=17`.
+//! product::worlds`; one, with its trace: `PHASELINE_PRODUCT_SEED=17`, cut off
+//! earlier by `PHASELINE_PRODUCT_BOUND=600` (virtual seconds).
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -243,13 +244,14 @@ impl Life {
         }
     }
 
-    /// The operator does what the daemon waits for.
-    fn operate(&mut self) {
+    /// The operator does what the daemon waits for, if anything.
+    fn operate(&mut self) -> bool {
         let play = &mut self.play;
-        let Some(said) = play.said() else { return };
+        let Some(said) = play.said() else { return false };
         let held = play.record().is_some_and(|record| record.hold.is_some());
         if held && said.reason != Reason::Drifted {
-            return play.ask(Verb::Resume);
+            play.ask(Verb::Resume);
+            return true;
         }
         let waits = |word: &str| said.waiting.contains(word);
         match said.reason {
@@ -274,8 +276,9 @@ impl Life {
             _ if said.phase == phaseline::model::Phase::Degraded || said.reason == Reason::StuckPod => {
                 play.delete_broken();
             }
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     async fn live(&mut self) -> Result<(), String> {
@@ -310,11 +313,12 @@ impl Life {
             images.set(commit, good);
             commit.replicas = commit.replicas.map(|_| replicas);
         });
-        let mut passed = 0;
-        while passed < BOUND {
-            // A while between two looks: what was asked for has to come of something first.
-            self.play.pass(Duration::from_secs(5)).await;
-            passed += 5;
+        let bound = number("PHASELINE_PRODUCT_BOUND").unwrap_or(BOUND);
+        let (mut passed, mut operated) = (0, 0);
+        while passed < bound * 1000 {
+            // No round number: what flaps would look the same each time.
+            self.play.pass(Duration::from_millis(3_700)).await;
+            passed += 3_700;
             self.play.wrong().map_or(Ok(()), Err)?;
             if self.play.is_converged() {
                 self.play.embedded.with(|world, _| world.at_rest(true));
@@ -322,8 +326,9 @@ impl Life {
                 self.play.wrong().map_or(Ok(()), Err)?;
                 return if self.play.is_converged() { Ok(()) } else { Err("it does not stay at rest".into()) };
             }
-            if passed % 60 == 0 {
-                self.operate();
+            // What was asked for has to come of something first.
+            if passed - operated > 40_000 && self.operate() {
+                operated = passed;
             }
         }
         Err("never comes to rest".into())
