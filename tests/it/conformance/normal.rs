@@ -137,11 +137,14 @@ fn event_line(event: &Value) -> String {
 }
 
 /// The scheduler looked before the claim was bound; or changed its mind.
-fn is_waiting_for_claims(object: &Value) -> bool {
+pub(super) fn is_waiting_for_claims(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    conditions.iter().any(|it| {
-        it["type"] == "PodScheduled" && it["message"].as_str().is_some_and(|it| it.contains("unbound immediate"))
-    })
+    conditions.iter().any(|it| it["type"] == "PodScheduled" && it["message"].as_str().is_some_and(about_claims))
+}
+
+/// Whether the scheduler speaks of claims that are not there yet, or not any more.
+pub(super) fn about_claims(message: &str) -> bool {
+    message.contains("unbound immediate") || message.contains("nodes are available: persistentvolumeclaim ")
 }
 
 /// What in a change is worth its place in the order of all changes.

@@ -63,6 +63,10 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
         spec
     };
     let mut causes = Vec::new();
+    let count = |pod: &Value, list: &str| pod["spec"][list].as_array().map_or(0, Vec::len);
+    if count(old, "containers") != count(new, "containers") {
+        return vec![Cause::forbidden("spec.containers", "pod updates may not add or remove containers")];
+    }
     if fixed(old) != fixed(new) {
         let words = "pod updates may not change fields other than `spec.containers[*].image`,\
             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
