@@ -92,6 +92,7 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Cluster(commands::cluster::ClusterArgs),
     Plan(commands::plan::PlanArgs),
     Simulate(commands::simulate::SimulateArgs),
     Demo(commands::demo::DemoArgs),
@@ -120,7 +121,7 @@ impl Command {
     /// How it logs.
     pub(crate) fn speaker(&self) -> Speaker {
         match self {
-            Self::Run(_) => Speaker::Daemon,
+            Self::Run(_) | Self::Cluster(_) => Speaker::Daemon,
             Self::Simulate(_) | Self::Demo(_) => Speaker::Player,
             _ => Speaker::Command,
         }

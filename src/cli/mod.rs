@@ -14,11 +14,13 @@ use clap::{CommandFactory, Parser};
 mod args;
 mod commands;
 mod context;
+mod embedded;
 mod error;
 #[cfg(test)]
 mod fixtures;
 mod foresee;
 mod inputs;
+mod kubeconfig;
 mod local;
 mod logging;
 mod output;

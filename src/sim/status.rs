@@ -152,11 +152,6 @@ impl Status {
         Self { details: Value::Object(details), ..Self::new(422, "Invalid", message) }
     }
 
-    /// 422, options that do not go together.
-    pub fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
-        Self::invalid_kind("meta.k8s.io", kind, "", causes)
-    }
-
     /// 410, a resource version whose changes are forgotten.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
@@ -183,6 +178,13 @@ impl Status {
     pub fn unsupported_media() -> Self {
         let message = "the body of the request was in an unknown format - accepted media types include: \
                        application/json, application/yaml";
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// 415, a body in protobuf that is not read here.
+    pub fn no_protobuf() -> Self {
+        let message = "the embedded cluster reads JSON, and of protobuf only the few kinds that `kubectl create KIND \
+                       NAME` makes; use `kubectl create -f FILE` or `kubectl apply --server-side -f FILE`";
         Self::new(415, "UnsupportedMediaType", message)
     }
 

@@ -211,7 +211,7 @@ fn the_examples_are_read_without_a_finding() {
     for folder in std::fs::read_dir(&examples).unwrap() {
         let folder = folder.unwrap().path();
         // Jobs of a CI are no part of a deploy repository's manifests.
-        if folder.ends_with("ci") {
+        if folder.ends_with("ci") || folder.is_file() {
             continue;
         }
         for name in ["README.md", "rollout-plan.yaml", "services.yaml", "config.yaml"] {

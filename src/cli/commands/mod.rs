@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(super) mod cluster;
 pub(super) mod completion;
 pub(super) mod demo;
 pub(super) mod diff;
@@ -25,6 +26,7 @@ use super::error::CliError;
 pub(super) fn run(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
         Command::Run(args) => run::run(&args, context),
+        Command::Cluster(args) => cluster::run(&args, context),
         Command::Plan(args) => plan::run(&args, context),
         Command::Simulate(args) => simulate::run(&args, context),
         Command::Status(args) => status::run(&args, context),

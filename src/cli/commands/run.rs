@@ -1,6 +1,7 @@
 //! `run`: the daemon.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,6 +11,7 @@ use tracing::info;
 
 use crate::cli::args::{GlobalArgs, duration};
 use crate::cli::context::{Context, Exit};
+use crate::cli::embedded::{EmbeddedArgs, Served, address};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
 use crate::cluster::{Cluster, ConnectOptions};
@@ -19,6 +21,9 @@ use crate::model::Phase;
 
 /// Where Kubernetes puts the token of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// As whom the daemon is known to an embedded cluster.
+const DAEMON: &str = "system:serviceaccount:phaseline-system:phaseline";
 
 /// Asking more often than that serves nobody: a local push wakes at once.
 const LEAST_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,6 +53,15 @@ pub(crate) struct RunArgs {
     /// Not built yet
     #[arg(long, value_name = "ADDR", hide = true)]
     listen: Option<String>,
+    /// Where to write a kubeconfig that leads to the embedded cluster; without it kubectl cannot see it
+    #[arg(long, value_name = "FILE", help_heading = "The embedded cluster")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Where the embedded cluster listens: an address of this machine only [default: 127.0.0.1, any free port]
+    #[arg(long, value_name = "ADDR", value_parser = address, requires = "kubeconfig_out")]
+    #[arg(help_heading = "The embedded cluster")]
+    cluster_listen: Option<SocketAddr>,
+    #[command(flatten)]
+    embedded: EmbeddedArgs,
 }
 
 /// A kind of cluster.
@@ -57,8 +71,7 @@ enum Which {
     Kubeconfig,
     /// The one this pod runs in
     InCluster,
-    /// Not built yet.
-    #[value(hide = true)]
+    /// One in this process, which ends with it: a simulation
     Embedded,
 }
 
@@ -67,13 +80,19 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
     if args.listen.is_some() {
         return Err(not_built("--listen"));
     }
-    if args.cluster == Some(Which::Embedded) {
-        return Err(not_built("the embedded cluster").hint("start one by hand, and give its --kubeconfig"));
+    let embedded = args.cluster == Some(Which::Embedded);
+    if !embedded && (args.kubeconfig_out.is_some() || args.embedded.any()) {
+        let message = "--kubeconfig-out and the options of the embedded cluster go with --cluster embedded only";
+        return Err(CliError::new(Kind::Usage, message));
+    }
+    if embedded && (context.global.kubeconfig.is_some() || context.global.context.is_some()) {
+        let message = "--kubeconfig and --context name a cluster, and --cluster embedded another one";
+        return Err(CliError::new(Kind::Usage, message).hint("to reach it with kubectl, use --kubeconfig-out"));
     }
     if args.interval < LEAST_INTERVAL {
         return Err(CliError::new(Kind::Usage, "--interval has to be at least 1s"));
     }
-    let global = &context.global;
+    let global = &context.global.clone();
     let config = repository::config(global)?;
     let in_cluster = match args.cluster {
         Some(which) => which == Which::InCluster,
@@ -91,7 +110,16 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         .build()
         .map_err(|error| CliError::new(Kind::Io, format!("cannot start: {error}")))?;
     let ended: Result<Ended, CliError> = runtime.block_on(async {
-        let cluster = Cluster::connect(&options).await?;
+        let (end, ends) = tokio::sync::oneshot::channel::<()>();
+        let (cluster, served) = if embedded {
+            let ends = async {
+                // Whichever way the sender goes, it is the end.
+                let _ = ends.await;
+            };
+            serve(args, ends, context).await?
+        } else {
+            (Cluster::connect(&options).await?, None)
+        };
         let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
         let namespaces = namespaces(args, global);
         let scope = Scope { default_namespace: namespace, only: namespaces.clone() };
@@ -100,13 +128,32 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));
         let options = RunOptions { once: args.once, observe: args.observe, namespaces, ..RunOptions::default() };
         let shutdown = shutdown().map_err(|error| CliError::new(Kind::Io, format!("cannot take signals: {error}")))?;
-        Ok(daemon::run(cluster, source, wakes, options, shutdown).await)
+        let ended = daemon::run(cluster, source, wakes, options, shutdown).await;
+        drop(end);
+        if let Some(served) = served {
+            served.task.await.map_err(|error| CliError::new(Kind::Io, format!("the server ended: {error}")))?;
+        }
+        Ok(ended)
     });
     // A fetch that hangs must not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let ended = ended?;
     let bad = ended.phases.values().any(|phase| matches!(phase, Phase::Degraded | Phase::Blocked));
     Ok(if args.once && bad { Exit::of(1) } else { Exit::OK })
+}
+
+/// An embedded cluster, and its server where kubectl is to see it.
+async fn serve(
+    args: &RunArgs,
+    until: impl Future<Output = ()> + Send + 'static,
+    context: &mut Context<'_>,
+) -> Result<(Cluster, Option<Served>), CliError> {
+    let embedded = args.embedded.start()?;
+    let cluster = Cluster::from_service(embedded.service(DAEMON));
+    let Some(kubeconfig) = &args.kubeconfig_out else { return Ok((cluster, None)) };
+    let served = Served::start(embedded, args.cluster_listen, kubeconfig, until).await?;
+    served.announce(args.embedded.compat(), kubeconfig, context)?;
+    Ok((cluster, Some(served)))
 }
 
 /// The namespaces to watch; none: all.
@@ -121,7 +168,7 @@ fn namespaces(args: &RunArgs, global: &GlobalArgs) -> Vec<String> {
 }
 
 /// Done when the process is asked to end.
-fn shutdown() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn shutdown() -> std::io::Result<impl Future<Output = ()>> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::schema::{Field, Fill, Kind, Merge, Object, Presence};
-use super::{Level, STATEFUL_SET};
+use super::{Level, SCALE, STATEFUL_SET};
 
 /// The types of one version, by name.
 fn types(level: Level) -> Value {
@@ -29,6 +29,7 @@ impl Comparison {
         let mut comparison =
             Self { level, types: types(level), seen: BTreeSet::new(), fields: 0, differences: Vec::new() };
         comparison.object("StatefulSet", &STATEFUL_SET);
+        comparison.object("Scale", &SCALE);
         comparison
     }
 

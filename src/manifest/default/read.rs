@@ -37,6 +37,8 @@ fn read(field: &Field, given: Option<&Value>, reading: Reading) -> Option<Value>
     match field.presence {
         Presence::NonZero => value.filter(|value| !is_zero(field.kind, value)).or_else(|| field.default.value()),
         Presence::Given => value.or_else(|| field.default.value()),
+        // An empty list that is given is one, until it is stored.
+        Presence::Always if !reading.gated && value == Some(Value::Array(Vec::new())) => value,
         Presence::Always => {
             value.filter(|value| !is_zero(field.kind, value)).or_else(|| Some(zero(field.kind, reading)))
         }

@@ -269,12 +269,11 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::Value;
 
-    use crate::sim::{Answer, Compat, Request, Response, Settings, Version, World};
+    use crate::sim::{Answer, Request, Response, Settings, World};
 
     fn get(path: &str, accept: &str) -> Response {
         let start = Timestamp::UNIX_EPOCH;
-        let mut world =
-            World::new(&Settings { compat: Compat::of(Version::V1_36), seed: 1, start, ..Settings::default() });
+        let mut world = World::new(&Settings { start, ..Settings::default() });
         let request = Request { method: "GET".into(), path: path.into(), accept: accept.into(), ..Request::default() };
         match world.handle(start, &request) {
             Answer::Whole(response) => response,

@@ -1,4 +1,19 @@
 //! The API of the embedded cluster: one function for each verb, over the store.
+//!
+//! A request goes one way: what is no object ([`discovery`]), then the [`route`] to objects, the verb ([`read`],
+//! [`watch`], [`write`]), and at last the form in which the client wants to see them ([`view`]): whole, metadata, rows.
+//!
+//! What a real server has and this one has not is answered with 501 and a Status that says what is missing, never with
+//! silence:
+//! - every other kind: deployments, nodes, persistent volumes, service accounts, custom resources; `/log`, `/exec`,
+//!   `/binding` and the other parts of objects that discovery does not name;
+//! - strategic merge patches that merge lists by their keys (`kubectl apply` without `--server-side`, `kubectl set
+//!   image`); server-side apply of anything but StatefulSets.
+//!
+//! Said otherwise: answers as protobuf or YAML (406); bodies in protobuf but for the few kinds that kubectl makes by
+//! itself (415); OpenAPI v2 (404) and, in v3, schemas; `discovery.k8s.io` aggregation in its beta form, as on real
+//! servers of these versions. A resource version that is still to come is refused at once, where a real server waits
+//! for three seconds. Everybody may do everything.
 
 use std::borrow::Cow;
 
@@ -24,7 +39,10 @@ mod options;
 pub(crate) mod own;
 mod page;
 pub(crate) mod patch;
+mod protobuf;
 mod read;
+#[cfg(test)]
+mod reading_tests;
 pub(crate) mod route;
 mod scale;
 mod select;
@@ -44,6 +62,9 @@ use view::View;
 
 /// What is bounded.
 pub(crate) struct Limits;
+
+/// What kubectl sends where it makes an object by itself.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 impl Limits {
     /// How long a watch lasts at most, and if nothing is said about it.
@@ -78,6 +99,13 @@ fn answer(world: &mut World, request: &Request) -> Result<Answer, Status> {
     {
         return Ok(answer);
     }
+    let read;
+    let request = if request.content_type == PROTOBUF {
+        read = as_json(request)?;
+        &read
+    } else {
+        request
+    };
     let Some(route) = route(&request.path) else { return elsewhere(request) };
     let Route::Objects { resource, .. } = route;
     let view = View::read(resource, request)?;
@@ -90,24 +118,25 @@ fn answer(world: &mut World, request: &Request) -> Result<Answer, Status> {
 fn objects(world: &mut World, route: Route<'_>, view: View, request: &Request) -> Result<Answer, Status> {
     let Route::Objects { resource, namespace, name, sub } = route;
     let method = request.method.as_str();
-    match (name, sub) {
-        (None, _) => match method {
+    match name {
+        None => match method {
             "GET" => read::list(world, view, namespace, request),
-            "POST" if namespace.is_some() || !resource.namespaced() => {
-                write::posted(world, resource, namespace.unwrap_or_default(), request)
-            }
-            "DELETE" if namespace.is_some() || !resource.namespaced() => {
+            // What lies in a namespace is neither made nor deleted in all of them.
+            "POST" | "DELETE" if namespace.is_none() && resource.namespaced() => Err(Status::method_not_allowed()),
+            "POST" => write::posted(world, resource, namespace.unwrap_or_default(), request),
+            "DELETE" => {
                 let selection = Selection::read(resource, view.newer, request)?;
                 write::all(world, resource, namespace.unwrap_or_default(), request, |object| selection.takes(object))
             }
-            "POST" | "PUT" | "PATCH" | "DELETE" => Err(Status::method_not_allowed()),
-            _ => Err(Status::missing(&format!("{method} of {}", resource.plural()))),
+            _ => Err(Status::method_not_allowed()),
         },
-        (Some(name), Sub::None | Sub::Status) if method == "GET" => {
-            read::get(world, resource, namespace.unwrap_or_default(), name, request)
-        }
-        (Some(_), Sub::None) if method == "POST" => Err(Status::method_not_allowed()),
-        (Some(name), sub) => write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request),
+        Some(name) => match (method, sub) {
+            ("GET", Sub::None | Sub::Status) => {
+                read::get(world, resource, namespace.unwrap_or_default(), name, request)
+            }
+            ("POST", Sub::None | Sub::Status) => Err(Status::method_not_allowed()),
+            _ => write::one(world, &Key::new(resource, namespace.unwrap_or_default(), name), sub, request),
+        },
     }
 }
 
@@ -132,6 +161,13 @@ fn elsewhere(request: &Request) -> Result<Answer, Status> {
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") => Err(Status::unsupported_media()),
         _ => Err(Status::missing(&format!("`{path}`"))),
     }
+}
+
+/// A request with what it brings as JSON.
+fn as_json(request: &Request) -> Result<Request, Status> {
+    let object = protobuf::object(&request.body).ok_or_else(Status::no_protobuf)?;
+    let body = object.to_string().into_bytes();
+    Ok(Request { body, content_type: "application/json".to_owned(), ..request.clone() })
 }
 
 /// A request about events of the newer API as one about those of core/v1.

@@ -47,7 +47,7 @@ impl ListOptions {
         let timeout = number(request.parameter("timeoutSeconds"))?.filter(|it| *it > 0);
         let (matching, causes) = checked(compat, request, flag("watch").unwrap_or_default(), flag("sendInitialEvents"));
         if !causes.is_empty() {
-            return Err(Status::invalid_options("ListOptions", &causes));
+            return Err(Status::invalid_kind("meta.k8s.io", "ListOptions", "", &causes));
         }
         Ok(Self {
             watch: flag("watch").unwrap_or_default(),
@@ -97,10 +97,7 @@ fn checked(compat: Compat, request: &Request, watch: bool, initial: Option<bool>
         _ => None,
     };
     let mut causes = Vec::new();
-    let mut forbid = |field: &str, why: &str| {
-        let message = format!("Forbidden: {why}");
-        causes.push(Cause { reason: "FieldValueForbidden", message, field: field.to_owned() });
-    };
+    let mut forbid = |field: &str, why: &str| causes.push(Cause::forbidden(field, why));
     const FIELD: &str = "resourceVersionMatch";
     let mut supported = "";
     if watch {
@@ -140,10 +137,7 @@ fn checked(compat: Compat, request: &Request, watch: bool, initial: Option<bool>
         let message = format!("Unsupported value: \"{word}\": supported values: {supported}");
         causes.push(Cause { reason: "FieldValueNotSupported", message, field: FIELD.to_owned() });
     }
-    let mut forbid = |field: &str, why: &str| {
-        let message = format!("Forbidden: {why}");
-        causes.push(Cause { reason: "FieldValueForbidden", message, field: field.to_owned() });
-    };
+    let mut forbid = |field: &str, why: &str| causes.push(Cause::forbidden(field, why));
     if watch && !page.is_empty() {
         forbid(FIELD, "resourceVersionMatch is forbidden when continue is provided");
     }

@@ -8,6 +8,7 @@ use super::Terms;
 use super::route::Sub;
 use super::update::{Owned, change};
 use super::{json_patch, strategic};
+use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
 use crate::sim::world::World;
@@ -19,16 +20,16 @@ pub(crate) enum Patch {
     Merge(Value),
     /// Steps.
     Json(Vec<Value>),
-    /// What is laid over the object as its schema says, of which little is needed here; checked.
+    /// What is laid over the object as its schema says; checked.
     Strategic(Map<String, Value>),
 }
 
 impl Patch {
     /// The object with the change made.
-    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn apply(&self, object: &mut Value, resource: Resource) -> Result<(), Status> {
         match self {
             Self::Merge(patch) => merge(object, patch),
-            Self::Strategic(patch) => strategic::merge(object, patch),
+            Self::Strategic(patch) => strategic::merge(object, patch, strategic::schema(resource)),
             Self::Json(steps) => {
                 json_patch::apply(object, steps).map_err(|_| {
                     let words = "the server rejected our request due to an error in our request";
@@ -55,7 +56,7 @@ pub(crate) fn patch(
 ) -> Result<Arc<Value>, Status> {
     let old = world.store.get(key).cloned().ok_or_else(|| Status::not_found(key.resource, &key.name))?;
     let mut new = Value::clone(&old);
-    patch.apply(&mut new)?;
+    patch.apply(&mut new, key.resource)?;
     change(world, key, &old, sub, new, terms, Owned::ByWriter)
 }
 

@@ -41,7 +41,7 @@ pub(super) fn update(world: &mut World, key: &Key, scale: &Value, terms: &Terms)
 pub(super) fn patch(world: &mut World, key: &Key, patch: &Patch, terms: &Terms) -> Result<Value, Status> {
     let set = find(world, key)?;
     let mut scale = with_owners(&set);
-    patch.apply(&mut scale)?;
+    patch.apply(&mut scale, key.resource)?;
     check_identity(key, &scale)?;
     write(world, key, &set, &scale, terms)
 }

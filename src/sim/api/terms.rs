@@ -100,7 +100,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Result<bool, Cause> {
 
 /// 422 of options.
 pub(super) fn refused(options: &str, causes: &[Cause]) -> Status {
-    Status::invalid_options(options, causes)
+    Status::invalid_kind("meta.k8s.io", options, "", causes)
 }
 
 /// The terms of a DELETE: its body, or its query where it has none.

@@ -20,7 +20,7 @@ use crate::sim::store::Key;
 use crate::sim::world::World;
 
 /// What is not there, and what is.
-const STRATEGIC: &str = "strategic merge patches that merge lists by their keys (use `kubectl apply --server-side`, \
+const STRATEGIC: &str = "strategic merge patches of lists in other kinds than StatefulSets (use `kubectl apply --server-side`, \
     `kubectl patch --type=merge` or `--type=json`)";
 
 /// What an apply is sent as.
@@ -58,7 +58,7 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
             Ok(whole(if new { 201 } else { 200 }, &object))
         }
         "PATCH" if here => {
-            let patch_of = read_patch(request)?;
+            let patch_of = read_patch(request, key.resource)?;
             let terms = Terms::read(request, "PatchOptions")?;
             Ok(whole(200, &patch(world, key, sub, &patch_of, &terms)?))
         }
@@ -84,7 +84,7 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
             scale::update(world, key, &body::of_kind(request, "autoscaling/v1", "Scale")?, &terms)?
         }
         "PATCH" => {
-            let patch = read_patch(request)?;
+            let patch = read_patch(request, key.resource)?;
             scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
         }
         _ => return Err(Status::method_not_allowed()),
@@ -147,7 +147,7 @@ fn whole(code: u16, object: &Arc<Value>) -> Answer {
     Answer::Whole(Response::new(code, Value::clone(object)))
 }
 
-fn read_patch(request: &Request) -> Result<Patch, Status> {
+fn read_patch(request: &Request, resource: Resource) -> Result<Patch, Status> {
     body::limit(request)?;
     let json = || {
         let told = |error: serde_json::Error| {
@@ -172,7 +172,7 @@ fn read_patch(request: &Request) -> Result<Patch, Status> {
         },
         "application/strategic-merge-patch+json" => match json()? {
             Value::Object(patch) => {
-                strategic::check(&patch).map_err(|_| Status::missing(STRATEGIC))?;
+                strategic::check(&patch, strategic::schema(resource)).map_err(|_| Status::missing(STRATEGIC))?;
                 Ok(Patch::Strategic(patch))
             }
             other => Err(unfit(&other, "map[string]interface {}")),

@@ -71,7 +71,18 @@ impl Door {
             user: self.user.to_string(),
             agent: header(&parts.headers, &USER_AGENT),
         };
-        let mut answer = self.embedded.with(|world, now| world.handle(now, &asked));
+        let shared = &self.embedded.shared;
+        let mut answer = self.embedded.with(|world, now| {
+            // What happened before was not asked for by this request.
+            world.advance(now);
+            shared.audit(|audit| audit.catch_up(world));
+            let answer = world.handle(now, &asked);
+            shared.audit(|audit| {
+                let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+                audit.request(world, target, &asked, &answer);
+            });
+            answer
+        });
         loop {
             match answer {
                 Answer::Whole(response) => return whole(&response),
@@ -114,12 +125,13 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> String {
     values.join(",")
 }
 
-fn refuse(status: &Status) -> Result<Reply, BoxError> {
+/// A refusal as an answer.
+pub(super) fn refuse(status: &Status) -> Result<Reply, BoxError> {
     whole(&request::Response::new(status.code, status.to_json()))
 }
 
 fn whole(response: &request::Response) -> Result<Reply, BoxError> {
-    let mut reply = Response::builder().status(response.code).header(CONTENT_TYPE, "application/json");
+    let mut reply = Response::builder().status(response.code).header(CONTENT_TYPE, response.content_type);
     for warning in &response.warnings {
         let told: String = warning.chars().map(|char| if char.is_ascii_graphic() { char } else { ' ' }).collect();
         reply = reply.header(WARNING, format!("299 - \"{}\"", told.replace('\\', "\\\\").replace('"', "\\\"")));
@@ -128,8 +140,7 @@ fn whole(response: &request::Response) -> Result<Reply, BoxError> {
     if let Some(seconds) = response.body["details"]["retryAfterSeconds"].as_u64().filter(|_| failed) {
         reply = reply.header(RETRY_AFTER, seconds);
     }
-    let body = serde_json::to_vec(&response.body)?;
-    Ok(reply.body(Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync())?)
+    Ok(reply.body(Full::new(Bytes::from(response.bytes())).map_err(|never| match never {}).boxed_unsync())?)
 }
 
 /// The answer to a watch: a line for each event, for as long as there is somebody to read them.

@@ -5,7 +5,10 @@
 //! to. On a runtime with one thread and paused time, with a virtual [`Clock`], everything happens in one order: the same
 //! seed and the same requests give the same bytes.
 
+mod audit;
 mod door;
+mod guard;
+mod http;
 mod query;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +18,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
+pub use self::audit::Audit;
+pub use self::http::{ListenError, Server};
 pub use door::{Door, Reply};
+pub use guard::token;
 
 use super::world::World;
 use crate::clock::Clock;
@@ -38,6 +44,8 @@ struct Shared {
     sooner: Notify,
     /// A client has to die: see [`crate::sim::Fault::Crash`].
     crashes: Notify,
+    /// Where everything is put down; locked only by who holds the world.
+    audit: Option<Mutex<Audit>>,
 }
 
 /// The task that lets time pass.
@@ -54,12 +62,18 @@ impl Embedded {
     /// Brings a world to life, for as long as somebody holds a handle. Must be called within a runtime, whose time has to
     /// be paused where the clock is virtual.
     pub fn start(world: World, clock: Clock) -> Self {
+        Self::audited(world, clock, None)
+    }
+
+    /// The same, and puts everything down in an audit log.
+    pub fn audited(world: World, clock: Clock, audit: Option<Audit>) -> Self {
         let shared = Arc::new(Shared {
             world: Mutex::new(world),
             clock,
             changed: Notify::new(),
             sooner: Notify::new(),
             crashes: Notify::new(),
+            audit: audit.map(Mutex::new),
         });
         let life = tokio::spawn({
             let shared = shared.clone();
@@ -108,6 +122,7 @@ impl Shared {
             let now = self.clock.now();
             let (version, due) = (world.version(), world.next_due());
             let told = act(&mut world, now);
+            self.audit(|audit| audit.catch_up(&world));
             let next = world.next_due();
             let sooner = next.is_some_and(|next| due.is_none_or(|due| next < due));
             (told, world.version() != version, sooner)
@@ -119,6 +134,13 @@ impl Shared {
             self.sooner.notify_one();
         }
         told
+    }
+
+    /// Does something with the audit log, if there is one.
+    fn audit(&self, act: impl FnOnce(&mut Audit)) {
+        if let Some(audit) = &self.audit {
+            act(&mut audit.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// Lets happen what is due, when it is due.

@@ -60,6 +60,7 @@ type server struct {
 	strict, lenient endpoint
 	doors           http.Handler
 	codec           runtime.Codec
+	manager         *managedfields.FieldManager
 	openapi         map[string]*spec.Schema
 }
 
@@ -179,7 +180,7 @@ func newServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{strict: endpointOf(strict.Store, scope), lenient: endpointOf(&lenientStore, scope), doors: doors, codec: codec, openapi: openapi}, nil
+	return &server{strict: endpointOf(strict.Store, scope), lenient: endpointOf(&lenientStore, scope), doors: doors, codec: codec, manager: manager, openapi: openapi}, nil
 }
 
 func endpointOf(store *registry.Store, scope *handlers.RequestScope) endpoint {

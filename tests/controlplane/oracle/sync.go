@@ -100,7 +100,11 @@ func (scene *scene) react(action clienttesting.Action) (bool, runtime.Object, er
 			// What the client says to an object without a name: nothing is sent.
 			return true, nil, errors.New("resource name may not be empty")
 		}
-		if err := scene.note(verb, resource, accessor.GetName(), action.Object.DeepCopyObject()); err != nil {
+		var sent any = action.Object.DeepCopyObject()
+		if set, ok := sent.(*appsv1.StatefulSet); ok {
+			sent = set.Status
+		}
+		if err := scene.note(verb, resource, accessor.GetName(), sent); err != nil {
 			return true, nil, err
 		}
 	case clienttesting.CreateActionImpl:

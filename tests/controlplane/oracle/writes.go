@@ -183,11 +183,11 @@ func (server *server) write(write *write) map[string]any {
 		if err := (storage.APIObjectVersioner{}).UpdateObject(live, 1); err != nil {
 			return failure(err)
 		}
-		// The sets of fields as the server spells them, whatever the spelling of the request.
-		versions := managedfields.ResourcePathMappings{appsv1.SchemeGroupVersion.String(): nil}
-		owners, err := managedfields.NewScaleHandler(live.ManagedFields, appsv1.SchemeGroupVersion, versions).ToParent(nil)
-		if err == nil {
-			live.ManagedFields = owners
+		// The sets of fields as the server spells them, whatever the spelling of the request: an update that changes
+		// nothing writes them anew. It makes one of two that have the same name, which stay two in a store.
+		respelled, ok := server.manager.UpdateNoErrors(live.DeepCopy(), live.DeepCopy(), "").(*apps.StatefulSet)
+		if ok && len(respelled.ManagedFields) == len(live.ManagedFields) {
+			live = respelled
 		}
 		name = live.Name
 		ctx = context.WithValue(ctx, storedKey{}, live)

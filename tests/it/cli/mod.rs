@@ -1,9 +1,12 @@
 //! The command line from outside: help texts, error texts, exit codes, what goes to which stream.
 
+mod cluster;
+mod demo;
 mod diff;
 mod e2e;
 mod help;
 mod lint;
 mod offline;
 pub(crate) mod plan;
+mod simulate;
 mod streams;

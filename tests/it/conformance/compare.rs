@@ -60,6 +60,12 @@ pub(super) fn compare(real: &Recording, mine: &Trace) -> Verdict {
         }
     }
     for event in mine.events.iter().filter(|it| !real.events.contains_key(*it)) {
+        // The controller manager of a busy plane is minutes behind with what it tells of every pod; that the pod was
+        // made or deleted is compared all the same.
+        if event.starts_with("Normal Successful") && event.contains(" by statefulset-controller: ") {
+            verdict.loose.push(format!("not told in time by the real one: {event}"));
+            continue;
+        }
         verdict.differences.push(format!("event only embedded: {event}"));
     }
     verdict
@@ -299,7 +305,7 @@ fn comparable(mut real: Recording) -> Recording {
 fn without_internals(value: &mut Value) {
     match value {
         Value::String(text) => {
-            for (mark, kept) in [("\n@@ ", 0), ("\n\u{a0} core.", 0), ("error decoding YAML: ", 21)] {
+            for (mark, kept) in [("previously negative)", 20), ("error decoding YAML: ", 21)] {
                 if let Some(at) = text.find(mark) {
                     text.truncate(at + kept);
                 }

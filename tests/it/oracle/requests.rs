@@ -308,8 +308,8 @@ fn thinned(rng: &mut Rng, value: &Value, one_in: u8) -> Value {
             .collect::<Map<_, _>>()
             .into(),
         Value::Array(items) => {
-            let mut items: Vec<_> =
-                items.iter().filter_map(|item| (rng.u8(..one_in) > 0).then(|| thinned(rng, item, one_in))).collect();
+            let mut items: Vec<_> = items.iter().map(|item| thinned(rng, item, one_in)).collect();
+            items.retain(|_| rng.u8(..one_in) > 0);
             if rng.u8(..4) == 0 {
                 rng.shuffle(&mut items);
             }

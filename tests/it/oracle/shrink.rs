@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The smallest manifest found for which `shows` still says so; `shows` is asked a bounded number of times.
-pub(super) fn shrink(manifest: &Value, mut shows: impl FnMut(&Value) -> bool) -> Value {
+pub(crate) fn shrink(manifest: &Value, mut shows: impl FnMut(&Value) -> bool) -> Value {
     const MOST: usize = 1_500;
     let mut smallest = manifest.clone();
     let mut asked = 0;

@@ -1,4 +1,6 @@
 //! The embedded cluster, asked as a client asks it.
 
+mod http;
 mod product;
 mod serve;
+mod sync;

@@ -9,6 +9,7 @@ use clap::Parser as _;
 use jiff::{SignedDuration, Timestamp};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -18,6 +19,7 @@ use crate::cli::args::Cli;
 use crate::cli::commands;
 use crate::cli::commands::simulate::timeline::{Heard, Listening};
 use crate::cli::context::Context;
+use crate::cli::embedded::Served;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::simulation_text::time;
 use crate::cli::session::Inside;
@@ -176,9 +178,36 @@ impl<'a, 'b> Theatre<'a, 'b> {
         self.told = 0;
     }
 
-    /// Leaves it all running until the person ends it.
+    /// Leaves it all running, for kubectl too, until the person ends it.
     pub(super) fn keep(&mut self) -> Result<(), CliError> {
-        Err(CliError::new(Kind::Usage, "--keep is not built yet"))
+        let kubeconfig = self.path("kubeconfig");
+        let (end, ends) = oneshot::channel::<()>();
+        let until = async {
+            // Whichever way the sender goes, it is the end.
+            let _ = ends.await;
+        };
+        let served = Served::start(self.embedded.clone(), None, &kubeconfig, until);
+        let served = self.runtime.block_on(served)?;
+        let (deploy, origin) = (self.path("deploy"), self.path("deploy.git"));
+        self.heading("It is all still there, until Ctrl-C")?;
+        self.say(&format!(
+            "export KUBECONFIG={} PHASELINE_REPO={}\ncd {}\nkubectl get pods -w",
+            kubeconfig.display(),
+            origin.display(),
+            deploy.display()
+        ))?;
+        let ended = loop {
+            match self.wait(KEPT) {
+                Ok(()) => {}
+                Err(interrupted) => break interrupted,
+            }
+        };
+        drop(end);
+        self.runtime
+            .block_on(served.task)
+            .map_err(|error| CliError::new(Kind::Io, format!("the server ended: {error}")))?;
+        // Ctrl-C is how it is to end.
+        if ended.kind == Kind::BrokenPipe { Ok(()) } else { Err(ended) }
     }
 
     /// Git in the work tree, as typed.
@@ -315,6 +344,8 @@ impl<'a, 'b> Theatre<'a, 'b> {
     }
 }
 
+/// How long it waits at a time for the person.
+const KEPT: Duration = Duration::from_secs(3600);
 /// Time to read one line.
 const READ: Duration = Duration::from_millis(600);
 

@@ -235,7 +235,10 @@ impl<'a> Stage<'a> {
             let passed = now.duration_since(began);
             self.promote(now).await?;
             let faults_are_over = last.is_none_or(|last| passed >= last + SETTLED);
-            if passed >= FIRST && faults_are_over && self.listening.heard().is_over(&self.subject, now) {
+            if passed >= FIRST
+                && faults_are_over
+                && self.listening.heard().is_over(&self.subject, self.args.promote, now)
+            {
                 return Ok(Ended { at: now, over: true });
             }
             if Instant::now() >= end {
@@ -281,14 +284,17 @@ impl<'a> Stage<'a> {
 
 impl super::timeline::Heard {
     /// Whether nothing will change any more: everything is Healthy, or broken for good.
-    fn is_over(&self, subject: &Subject, now: Timestamp) -> bool {
+    fn is_over(&self, subject: &Subject, promote: Promotion, now: Timestamp) -> bool {
         subject.workloads().all(|workload| {
             let Some((since, said)) = self.sets.get(workload).and_then(|tally| tally.last()) else { return false };
             let settled = now.duration_since(since) >= SETTLED;
             match said.phase {
                 Phase::Healthy => true,
                 Phase::Degraded | Phase::Blocked => settled,
-                // Nobody will promote it, or end the hold.
+                Phase::Paused if said.waiting.starts_with("for `phaseline promote") => {
+                    settled && promote == Promotion::Never
+                }
+                // Nobody will end the hold.
                 Phase::Paused => settled && said.waiting.starts_with("for `phaseline "),
                 Phase::Progressing => false,
             }

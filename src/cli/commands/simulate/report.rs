@@ -96,7 +96,7 @@ fn answer(stroke: &Stroke, struck: Option<&(Timestamp, String)>, heard: &Heard) 
     let Some((at, pod)) = struck else {
         return format!("it never struck: no pod {} was there to be hit in that time", stroke.pod);
     };
-    let Some((workload, tally)) = heard.sets.iter().find(|(workload, _)| {
+    let Some((_, tally)) = heard.sets.iter().find(|(workload, _)| {
         let number = pod.strip_prefix(&format!("{}-", workload.name));
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     }) else {
@@ -130,8 +130,6 @@ fn answer(stroke: &Stroke, struck: Option<&(Timestamp, String)>, heard: &Heard) 
     }
     if tally.pods.get(pod).is_some_and(|(ready, _)| !ready) {
         words.push(format!("{pod} is not Ready at the end"));
-    } else if let Some((_, last)) = tally.last().filter(|(_, last)| last.phase == Phase::Healthy && !over) {
-        words.push(format!("{} ended {}", workload.name, last.phase));
     }
     words.join("; ")
 }

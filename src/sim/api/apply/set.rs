@@ -166,3 +166,48 @@ impl FieldSet {
         Ok(Self { nodes })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Element, FieldSet};
+
+    #[test]
+    fn sets_are_read_and_written_as_a_server_prints_them() {
+        let fields = json!({
+            "f:metadata": {"f:labels": {".": {}, "f:app": {}}, "f:finalizers": {"v:\"a\"": {}}},
+            "f:spec": {"f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}, "i:3": {}}},
+        });
+        let set = FieldSet::from_json(&fields).unwrap();
+        assert_eq!(set.to_json(), fields);
+        let paths = [
+            ".metadata.labels",
+            ".metadata.finalizers[=\"a\"]",
+            ".metadata.labels.app",
+            ".spec.ports[containerPort=80,protocol=\"TCP\"]",
+            ".spec.ports[3]",
+            ".spec.ports[containerPort=80,protocol=\"TCP\"].name",
+        ];
+        assert_eq!(set.paths(), paths);
+        let unknown = FieldSet::from_json(&json!({"x:later": {}, "f:a": {}})).unwrap();
+        assert_eq!(unknown.to_json(), json!({"f:a": {}}));
+        for wrong in [json!([]), json!({"a": {}}), json!({"k:x": {}}), json!({"i:x": {}}), json!({"f:a": 1})] {
+            assert!(FieldSet::from_json(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_path_says_nothing_of_those_around_it() {
+        let set = FieldSet::of(&[&["a"], &["a", "b"], &["c", "d"]]);
+        let has =
+            |set: &FieldSet, path: &[&str]| set.has(&path.iter().map(|name| Element::field(name)).collect::<Vec<_>>());
+        assert!(has(&set, &["a", "b"]) && has(&set, &["c", "d"]) && !has(&set, &["c"]));
+        let a = FieldSet::of(&[&["a"]]);
+        assert_eq!(set.difference(&a), FieldSet::of(&[&["a", "b"], &["c", "d"]]));
+        assert_eq!(set.without(&a), FieldSet::of(&[&["c", "d"]]));
+        assert_eq!(set.intersection(&a), a);
+        assert_eq!(a.union(&set), set);
+        assert!(a.difference(&set).is_empty());
+    }
+}

@@ -1,5 +1,10 @@
 //! Creates the claims of a pod, and keeps their owners as the retention policy wants them.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
 use super::build;
 use super::errors::Errors;
 use super::pod::Pod;
@@ -9,7 +14,32 @@ use crate::sim::Version;
 use crate::sim::controllers::meta;
 use crate::sim::resource::Resource;
 
+/// The claims of a namespace as they were seen last, for one set: as long as they and the set's spec stay, a pod's claims
+/// need not be looked at again.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    claims: Vec<Arc<Value>>,
+    of: (String, i64),
+    look: u64,
+}
+
 impl Sync<'_> {
+    /// Looks whether any claim changed.
+    pub(super) fn look_at_claims(&mut self) {
+        if self.set.claim_templates().is_empty() {
+            return;
+        }
+        let generation = self.set.object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+        let of = (self.set.uid.clone(), generation);
+        let claims = self.control.listed(Resource::Claims, Some(&self.set.namespace));
+        let seen = &mut self.memory.claims;
+        let same =
+            seen.claims.len() == claims.len() && seen.claims.iter().zip(&claims).all(|(one, it)| Arc::ptr_eq(one, it));
+        if !same || seen.of != of {
+            *seen = Seen { claims, of, look: seen.look + 1 };
+        }
+    }
+
     /// Creates the claims that a pod lacks; one that is on its way out is an error, since the pod would get it.
     ///
     /// Mirrors `createPersistentVolumeClaims` in `stateful_pod_control.go`.
@@ -61,12 +91,20 @@ impl Sync<'_> {
     ///
     /// Mirrors `ClaimsMatchRetentionPolicy`.
     pub(super) fn claims_have_owners(&self, pod: &Pod) -> bool {
-        let set = self.set;
-        set.claim_templates().iter().all(|template| {
+        let (set, look) = (self.set, self.memory.claims.look);
+        if look > 0 && pod.claims_fit.load(Ordering::Relaxed) == look {
+            return true;
+        }
+        let wanted = Wanted::of(set, &pod.name, &pod.uid, pod.ordinal);
+        let fit = set.claim_templates().iter().all(|template| {
             let name = set.claim_name(template, pod.ordinal);
             let claim = self.control.cached(Resource::Claims, &set.namespace, &name);
-            claim.is_none_or(|claim| Wanted::of(set, &pod.name, &pod.uid, pod.ordinal).is_met(&claim))
-        })
+            claim.is_none_or(|claim| wanted.is_met(&claim))
+        });
+        if fit {
+            pod.claims_fit.store(look, Ordering::Relaxed);
+        }
+        fit
     }
 
     /// Gives the claims of a pod the owners that the policy wants.
@@ -89,7 +127,7 @@ impl Sync<'_> {
                 && let Err(refusal) = self.control.update(Resource::Claims, wanted.put(&claim))
             {
                 let message = format!("could not update claim {name} for delete policy ownerRefs: {}", refusal.message);
-                return Err(Errors::of(message));
+                return Err(Errors::about(&refusal, message));
             }
         }
         Ok(())

@@ -8,23 +8,36 @@ use crate::sim::status::Status;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors {
     messages: Vec<String>,
+    /// Whether it is one error, and a conflict at its root: what a repair of a pod tries again.
+    conflict: bool,
 }
 
 impl Errors {
     /// One error.
     pub(super) fn of(message: impl Into<String>) -> Self {
-        Self { messages: vec![message.into()] }
+        Self { messages: vec![message.into()], conflict: false }
+    }
+
+    /// A refusal, told in other words.
+    pub(super) fn about(refusal: &Status, message: String) -> Self {
+        Self { messages: vec![message], conflict: refusal.reason == "Conflict" }
+    }
+
+    /// Whether it is a conflict; several errors are none.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.conflict
     }
 
     /// All of them as one; none where there are none.
     pub(super) fn all(errors: impl IntoIterator<Item = Self>) -> Result<(), Self> {
         let messages: Vec<String> = errors.into_iter().flat_map(|it| it.messages).collect();
-        if messages.is_empty() { Ok(()) } else { Err(Self { messages }) }
+        if messages.is_empty() { Ok(()) } else { Err(Self { messages, conflict: false }) }
     }
 
     /// These and others.
     pub(super) fn and(mut self, others: Self) -> Self {
         self.messages.extend(others.messages);
+        self.conflict = false;
         self
     }
 
@@ -36,7 +49,8 @@ impl Errors {
 
 impl From<Status> for Errors {
     fn from(status: Status) -> Self {
-        Self::of(status.message)
+        let conflict = status.reason == "Conflict";
+        Self { messages: vec![status.message], conflict }
     }
 }
 

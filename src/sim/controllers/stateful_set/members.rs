@@ -82,7 +82,8 @@ impl Sync<'_> {
             ));
         }
         if meta::terminating(&fresh) {
-            let at = meta::text(&fresh, "deletionTimestamp");
+            // As Go prints a time.
+            let at = meta::text(&fresh, "deletionTimestamp").replace('T', " ").replace('Z', " +0000 UTC");
             return Err(format!("{namespace}/{name} has just been deleted at {at}"));
         }
         Ok(())

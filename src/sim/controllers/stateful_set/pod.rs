@@ -1,6 +1,7 @@
 //! What a pod tells the controller, read once for each version of it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub(super) struct Pod {
     pub(super) identity: bool,
     /// Whether its volumes are the claims of its ordinal.
     pub(super) storage: bool,
+    /// At which look at the claims its own were last found to have the right owners; 0: at none.
+    pub(super) claims_fit: AtomicU64,
 }
 
 /// Who controls a pod.
@@ -102,6 +105,7 @@ impl Pod {
                 && meta::text(&object, "namespace") == set.namespace
                 && meta::label(&object, POD_NAME) == name,
             storage: ordinal >= 0 && has_claims(&object, set, ordinal),
+            claims_fit: AtomicU64::new(0),
             name,
             object,
         }
@@ -180,7 +184,7 @@ pub(super) enum Replica {
 }
 
 /// The pods of a namespace as they were read last, for one set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Pods {
     /// What their reading depends on beside themselves: the set's uid and its claim templates' names.
     of: (String, Vec<String>),
@@ -210,6 +214,12 @@ impl Pods {
             self.read.push(known.unwrap_or_else(|| Arc::new(Pod::read(object, set))));
         }
         &self.read
+    }
+
+    /// Those that were read last.
+    #[cfg(test)]
+    pub(super) fn read_pods(&self) -> Vec<Arc<Pod>> {
+        self.read.clone()
     }
 }
 

@@ -38,58 +38,56 @@ impl Sync<'_> {
         created
     }
 
-    /// Puts identity, volumes and the claims' owners of a pod right.
+    /// Puts identity, volumes and the claims' owners of a pod right; over a conflict, be it the pod's or a claim's, again.
     ///
     /// Mirrors `UpdateStatefulPod`: where only the claims were wrong, the pod is written all the same.
     pub(super) fn update_pod(&mut self, pod: &Arc<Pod>) -> Result<(), Errors> {
         let mut pod = pod.clone();
-        let mut done = Ok(());
         let mut attempted = false;
+        let mut done = Ok(());
         for _ in 0..MOST_ATTEMPTS {
-            let mut consistent = true;
-            if !pod.identity || !pod.storage {
-                let mut object = pod.object.as_ref().clone();
-                if !pod.identity {
-                    build::put_back_identity(self.set, &mut object, pod.ordinal);
-                }
-                let lacks_storage = !pod.storage;
-                if lacks_storage {
-                    build::put_storage(self.set, &mut object, pod.ordinal);
-                }
-                pod = Arc::new(Pod::read(Arc::new(object), self.set));
-                consistent = false;
-                if lacks_storage {
-                    self.create_claims(&pod)
-                        .inspect_err(|error| self.tell_of_pod(Verb::Update, &pod.name, Some(error)))?;
-                }
-            }
-            if !self.claims_have_owners(&pod) {
-                self.update_claim_owners(&pod)
-                    .inspect_err(|error| self.tell_of_pod(Verb::Update, &pod.name, Some(error)))?;
-                consistent = false;
-            }
-            if consistent {
-                done = Ok(());
+            done = self.try_to_update(&mut pod, &mut attempted);
+            if !done.as_ref().is_err_and(Errors::is_conflict) {
                 break;
-            }
-            attempted = true;
-            let Err(refusal) = self.control.update(Resource::Pods, pod.object.as_ref().clone()) else {
-                done = Ok(());
-                break;
-            };
-            let again = refusal.reason == "Conflict";
-            done = Err(Errors::from(refusal));
-            if !again {
-                break;
-            }
-            if let Some(fresh) = self.control.cached(Resource::Pods, &self.set.namespace, &pod.name) {
-                pod = Arc::new(Pod::read(fresh, self.set));
             }
         }
         if attempted {
             self.tell_of_pod(Verb::Update, &pod.name, done.as_ref().err());
         }
         done
+    }
+
+    fn try_to_update(&mut self, pod: &mut Arc<Pod>, attempted: &mut bool) -> Result<(), Errors> {
+        let mut consistent = true;
+        if !pod.identity || !pod.storage {
+            let mut object = pod.object.as_ref().clone();
+            if !pod.identity {
+                build::put_back_identity(self.set, &mut object, pod.ordinal);
+            }
+            let lacks_storage = !pod.storage;
+            if lacks_storage {
+                build::put_storage(self.set, &mut object, pod.ordinal);
+            }
+            *pod = Arc::new(Pod::read(Arc::new(object), self.set));
+            consistent = false;
+            if lacks_storage {
+                self.create_claims(pod).inspect_err(|error| self.tell_of_pod(Verb::Update, &pod.name, Some(error)))?;
+            }
+        }
+        if !self.claims_have_owners(pod) {
+            self.update_claim_owners(pod)
+                .inspect_err(|error| self.tell_of_pod(Verb::Update, &pod.name, Some(error)))?;
+            consistent = false;
+        }
+        if consistent {
+            return Ok(());
+        }
+        *attempted = true;
+        let Err(refusal) = self.control.update(Resource::Pods, pod.object.as_ref().clone()) else { return Ok(()) };
+        if let Some(fresh) = self.control.cached(Resource::Pods, &self.set.namespace, &pod.name) {
+            *pod = Arc::new(Pod::read(fresh, self.set));
+        }
+        Err(refusal.into())
     }
 
     /// Deletes a pod: plainly, without a precondition and without asking disruption budgets. That it is gone already is

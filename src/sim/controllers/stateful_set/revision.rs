@@ -101,7 +101,7 @@ pub(super) fn proposed(set: &Set, data: &str, number: i64) -> Result<Revision, S
 }
 
 /// The revisions of a namespace as they were read last, and what was made of the set's template.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Revisions {
     read: Vec<Arc<Revision>>,
     template: Option<(Value, String)>,

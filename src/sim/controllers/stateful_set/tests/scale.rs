@@ -337,3 +337,18 @@ fn a_pod_has_to_be_available_before_the_next_one_comes() {
         assert_eq!(bench.status()["availableReplicas"], 1);
     });
 }
+
+#[test]
+fn a_pod_that_did_not_change_is_not_read_again() {
+    let mut bench = Bench::new(Compat::of(Version::V1_36), "Parallel", |spec| spec["replicas"] = 50.into());
+    bench.settle();
+    let read = |bench: &Bench| bench.controller.memory.values().next().unwrap().pods.read_pods();
+    let before = read(&bench);
+    bench.fake.remove(Resource::Pods, "web-7");
+    bench.run("web-30", false);
+    bench.sync();
+    let after = read(&bench);
+    assert_eq!((before.len(), after.len()), (50, 49));
+    let kept = after.iter().filter(|pod| before.iter().any(|it| std::sync::Arc::ptr_eq(it, pod))).count();
+    assert_eq!(kept, 48, "all but the one that is gone and the one that changed");
+}

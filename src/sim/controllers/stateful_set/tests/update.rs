@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, everywhere, of};
+use super::{Bench, StatefulSets, everywhere, of};
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::{Compat, Version};
@@ -332,6 +332,28 @@ fn without_a_block_the_last_count_decides_what_comes_back() {
 }
 
 #[test]
+fn a_delete_that_fails_on_the_way_leaves_the_status_true() {
+    everywhere(|compat, policy| {
+        let mut bench = Bench::new(compat, policy, |_| {});
+        bench.settle();
+        bench.image("a:2");
+        bench.fake.refusals.push(("delete pods web-2".into(), Status::new(500, "InternalError", "no"), 1));
+        assert_eq!(bench.sync().error.unwrap().to_string(), "no");
+        let status = bench.status();
+        assert_eq!((&status["currentReplicas"], &status["observedGeneration"]), (&json!(3), &json!(2)));
+        bench.settle();
+        assert_eq!(bench.images(), ["a:2"; 3]);
+        // The same on the way down.
+        bench.edit(|spec| spec["replicas"] = 1.into());
+        bench.fake.refusals.push(("delete pods web-2".into(), Status::new(500, "InternalError", "no"), 1));
+        assert_eq!(bench.sync().error.unwrap().to_string(), "no");
+        assert!(bench.pods().contains(&"web-2"));
+        bench.settle();
+        assert_eq!(bench.pods(), ["web-0"]);
+    });
+}
+
+#[test]
 fn recreate_removes_every_old_pod_before_the_first_new_one() {
     for policy in ["OrderedReady", "Parallel"] {
         let mut bench = Bench::new(Compat::of(Version::V1_37), policy, |spec| {
@@ -341,7 +363,7 @@ fn recreate_removes_every_old_pod_before_the_first_new_one() {
         assert!(outcome.error.is_some(), "the gate is closed");
         assert_eq!(bench.reasons(), ["UnknownStrategy"]);
         assert!(bench.pods().is_empty() && bench.status().is_null());
-        bench.controller = bench.controller.clone().with_recreate();
+        bench.controller = StatefulSets::new(bench.compat).with_recreate();
         bench.settle();
         bench.fake.lingering = true;
         bench.image("a:2");
