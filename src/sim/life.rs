@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::compat::Compat;
+use super::compat::{Compat, Version};
 use super::controllers::garbage_collector::{GarbageCollector, Item};
 use super::controllers::stateful_set::{self, StatefulSets};
 use super::controllers::{claims, controller_of};
@@ -314,10 +314,18 @@ impl World {
                 hands::scheduler_event(self, &pod, "Normal", "Scheduled", "Binding", &told);
             }
             Some(Verdict::Wait(why)) => {
+                // What the scheduler of 1.33 says less.
+                let old = self.compat.version == Version::V1_33;
+                let why = if old { why.replace("no new claims to deallocate, ", "") } else { why };
                 self.life.unplaced.insert(key.clone());
                 let told = pod.pointer("/status/conditions/0/message").and_then(Value::as_str);
                 if told != Some(why.as_str()) {
-                    let waiting = kubelet::placed(&pod, Some(&why), self.now);
+                    let mut waiting = kubelet::placed(&pod, Some(&why), self.now);
+                    for condition in
+                        waiting["status"]["conditions"].as_array_mut().into_iter().flatten().filter(|_| old)
+                    {
+                        condition.as_object_mut().and_then(|it| it.remove("observedGeneration"));
+                    }
                     hands::write_status(self, key, waiting, "kube-scheduler");
                     hands::scheduler_event(self, &pod, "Warning", "FailedScheduling", "Scheduling", &why);
                 }

@@ -71,6 +71,18 @@ fn misfit(resource: Resource, version: &str, kind: &str, level: Level) -> String
     let own = own.rsplit('/').next().unwrap_or(own);
     let said = if kind.is_empty() { resource.kind() } else { kind };
     let at = if version.is_empty() { resource.api_version() } else { version };
+    if !version.is_empty() && version != resource.api_version() && kind == resource.kind() {
+        let own = resource.api_version();
+        return format!("the API version in the data ({version}) does not match the expected API version ({own})");
+    }
+    // What the group has besides is known, but is something else.
+    let beside = ["Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "ControllerRevision"];
+    if resource.group() == "apps" && at == resource.api_version() && beside.contains(&said) {
+        return format!(
+            "{said} in version \"{own}\" cannot be handled as a {0}: converting ({own}.{said}) to (apps.{0}): unknown conversion",
+            resource.kind()
+        );
+    }
     format!(
         "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
          in scheme \"pkg/runtime/scheme.go:{}\"",

@@ -93,8 +93,8 @@ pub(crate) fn delete(world: &mut World, key: &Key, options: &Deletion) -> Result
     if stays {
         return Ok(Deleted::Later(last));
     }
-    world.store.remove(key);
-    Ok(Deleted::Gone(last))
+    let gone = world.store.remove(key);
+    Ok(Deleted::Gone(gone.unwrap_or(last)))
 }
 
 pub(super) fn check_preconditions(key: &Key, old: &Value, options: &Deletion) -> Result<(), Status> {

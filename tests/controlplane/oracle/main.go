@@ -30,8 +30,6 @@ type question struct {
 	Lenient bool `json:"lenient,omitempty"`
 	// What was applied before, one after the other; for `update`.
 	Before []json.RawMessage `json:"before,omitempty"`
-	// The objects around a set, for `sync`.
-	World json.RawMessage `json:"world,omitempty"`
 	// One write; for `write`.
 	Write *write `json:"write,omitempty"`
 }
@@ -88,8 +86,6 @@ func respond(server *server, line []byte) (answer map[string]any) {
 			return failure(err)
 		}
 		return server.answer(question.Mode, question.Lenient, manifest, question.Before)
-	case "sync":
-		return syncOnce(question.World)
 	case "write":
 		if question.Write == nil {
 			return failure(fmt.Errorf("no write"))

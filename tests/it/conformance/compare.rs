@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
+    normal::{about_claims, is_waiting_for_claims},
     record::Recording,
     trace::{Trace, changes, nothing},
 };
@@ -23,6 +24,10 @@ pub(super) struct Verdict {
 /// Compares a run with a recording.
 pub(super) fn compare(real: &Recording, mine: &Trace) -> Verdict {
     let mut verdict = Verdict::default();
+    let (real, mine) = (&comparable(real.clone()), &mut mine.clone());
+    mine.steps.iter_mut().for_each(without_internals);
+    mine.objects.values_mut().for_each(|it| it.retain(|it| !is_waiting_for_claims(it)));
+    mine.events.retain(|it| !about_claims(it));
     if let Some((at, stuck)) = mine.steps.iter().enumerate().find(|it| it.1.get("failed").is_some()) {
         for (seen, answer) in real.steps.iter().zip(&mine.steps[..at]) {
             answers(answer["step"].as_str().unwrap_or_default(), seen, answer, &mut verdict);
@@ -48,13 +53,19 @@ pub(super) fn compare(real: &Recording, mine: &Trace) -> Verdict {
             None => verdict.differences.push(format!("{key} is there only on the embedded cluster")),
         }
     }
-    order(&real.stories, &mine.story, &mut verdict);
+    order(real, mine, &mut verdict);
     for (event, runs) in &real.events {
         if *runs == real.runs && !mine.events.contains(event) {
             verdict.differences.push(format!("event only real: {event}"));
         }
     }
     for event in mine.events.iter().filter(|it| !real.events.contains_key(*it)) {
+        // The controller manager of a busy plane is minutes behind with what it tells of every pod; that the pod was
+        // made or deleted is compared all the same.
+        if event.starts_with("Normal Successful") && event.contains(" by statefulset-controller: ") {
+            verdict.loose.push(format!("not told in time by the real one: {event}"));
+            continue;
+        }
         verdict.differences.push(format!("event only embedded: {event}"));
     }
     verdict
@@ -282,25 +293,77 @@ fn missing(wanted: &[Value], there: &[Value]) -> Vec<Value> {
     missing
 }
 
+/// A recording without what is not compared.
+fn comparable(mut real: Recording) -> Recording {
+    real.steps.iter_mut().flatten().for_each(without_internals);
+    real.objects.values_mut().flatten().for_each(|it| it.retain(|it| !is_waiting_for_claims(it)));
+    real.events.retain(|it, _| !about_claims(it));
+    real
+}
+
+/// Cuts off what a message tells of Go's structs and parsers.
+fn without_internals(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            for (mark, kept) in [("previously negative)", 20), ("error decoding YAML: ", 21)] {
+                if let Some(at) = text.find(mark) {
+                    text.truncate(at + kept);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_internals),
+        Value::Object(map) => map.values_mut().for_each(without_internals),
+        _ => {}
+    }
+}
+
+/// The set that a line of the story is about, as far as its order is somebody's decision: pods, revisions and the set
+/// itself, until it is deleted.
+fn set_of(line: &str) -> Option<&str> {
+    let (kind, rest) = line.split_once('/')?;
+    let (name, what) = rest.split_once('#')?;
+    match kind {
+        "Pod" => name.rsplit_once('-').map(|it| it.0),
+        "ControllerRevision" if what.contains(" made") || what.contains(" number") => {
+            name.rsplit_once('-').map(|it| it.0)
+        }
+        "StatefulSet" => Some(name),
+        _ => None,
+    }
+    .filter(|_| !what.contains(" owned by "))
+}
+
 /// What comes before what in every real run, comes so here.
-fn order(real: &[Vec<String>], mine: &[String], verdict: &mut Verdict) {
-    if real.iter().any(|it| it == mine) {
+fn order(recording: &Recording, mine: &Trace, verdict: &mut Verdict) {
+    let (real, story) = (&recording.stories, &mine.story);
+    if real.iter().any(|it| it == story) {
         return;
     }
     let Some(first) = real.first() else { return };
+    let parallel: BTreeSet<&str> = mine
+        .objects
+        .iter()
+        .filter(|it| it.1.iter().any(|state| state["spec"]["podManagementPolicy"] == "Parallel"))
+        .filter_map(|it| it.0.strip_prefix("StatefulSet/")?.split('#').next())
+        .collect();
     let places: Vec<BTreeMap<&str, usize>> =
         real.iter().map(|it| it.iter().enumerate().map(|(at, line)| (line.as_str(), at)).collect()).collect();
     let mut wrong = Vec::new();
     for line in first.iter().filter(|line| places.iter().all(|it| it.contains_key(line.as_str()))) {
-        if !mine.contains(line) {
+        if !story.contains(line) {
             wrong.push(format!("never: {line}"));
         }
     }
-    for line in mine.iter().filter(|line| !places.iter().any(|it| it.contains_key(line.as_str()))) {
+    for line in story.iter().filter(|line| !places.iter().any(|it| it.contains_key(line.as_str()))) {
         wrong.push(format!("only embedded: {line}"));
     }
-    for (at, early) in mine.iter().enumerate() {
-        for late in &mine[at + 1..] {
+    let mut over: BTreeSet<&str> = BTreeSet::new();
+    for (at, early) in story.iter().enumerate() {
+        let Some(set) = set_of(early).filter(|set| !parallel.contains(set) && !over.contains(set)) else { continue };
+        if early.starts_with("StatefulSet/") && (early.contains(" terminating") || early.contains(" gone")) {
+            over.insert(set);
+        }
+        for late in story[at + 1..].iter().filter(|late| set_of(late) == Some(set)) {
             let both: Vec<_> =
                 places.iter().filter_map(|it| Some((it.get(early.as_str())?, it.get(late.as_str())?))).collect();
             if !both.is_empty() && both.iter().all(|(early, late)| early > late) && wrong.len() < 8 {
@@ -309,7 +372,7 @@ fn order(real: &[Vec<String>], mine: &[String], verdict: &mut Verdict) {
         }
     }
     if wrong.is_empty() {
-        verdict.loose.push("the order is another one of those that real runs leave open".into());
+        verdict.loose.push("the order is another one of those that are left open".into());
     } else {
         verdict.differences.push(format!("the order of what happens: {}", wrong.join("; ")));
     }

@@ -10,6 +10,15 @@ use super::{play::Raw, trace::Trace};
 
 /// What may differ between a real cluster and the embedded one (and between two real ones), and why.
 pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
+    (
+        "Events SuccessfulCreate and SuccessfulDelete that only the embedded cluster has",
+        "a busy controller manager tells them minutes later, after the script; that the pods were made and deleted is compared",
+    ),
+    (
+        "the order between pods of a Parallel set, objects of different sets, claims, and what the garbage collector does",
+        "each goes its own way; the states of each object are compared, and the order within an OrderedReady set",
+    ),
+    ("what a pod's refusal ends with", "the difference of Go structs"),
     ("uids", "random; each becomes its object's kind, name and incarnation, so that who owns whom is still compared"),
     ("resourceVersions", "every cluster counts its own; compared is whether an answer shows the one seen before"),
     ("times", "all of them, also ages in tables; that there is one is compared"),
@@ -137,11 +146,14 @@ fn event_line(event: &Value) -> String {
 }
 
 /// The scheduler looked before the claim was bound; or changed its mind.
-fn is_waiting_for_claims(object: &Value) -> bool {
+pub(super) fn is_waiting_for_claims(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    conditions.iter().any(|it| {
-        it["type"] == "PodScheduled" && it["message"].as_str().is_some_and(|it| it.contains("unbound immediate"))
-    })
+    conditions.iter().any(|it| it["type"] == "PodScheduled" && it["message"].as_str().is_some_and(about_claims))
+}
+
+/// Whether the scheduler speaks of claims that are not there yet, or not any more.
+pub(super) fn about_claims(message: &str) -> bool {
+    message.contains("unbound immediate") || message.contains("nodes are available: persistentvolumeclaim ")
 }
 
 /// What in a change is worth its place in the order of all changes.

@@ -13,9 +13,9 @@ use super::{
 /// What came of the cases of each level.
 pub(super) type Played = BTreeMap<Level, BTreeMap<String, (Recording, Verdict)>>;
 
-fn word(case: &Case, verdict: &Verdict) -> &'static str {
+fn word(case: &Case, level: Level, verdict: &Verdict) -> &'static str {
     match verdict {
-        _ if case.known.is_some() => "known",
+        _ if case.known_at(level).is_some() => "known",
         it if !it.differences.is_empty() => "**differs**",
         it if !it.unclaimed.is_empty() => "501",
         it if !it.loose.is_empty() => "within",
@@ -36,7 +36,7 @@ pub(super) fn report(played: &Played) -> String {
         for level in Level::ALL {
             let verdict = played.get(&level).and_then(|it| it.get(&case.name));
             let word = match (verdict, &case.embedded_only) {
-                (Some((_, verdict)), _) => word(case, verdict),
+                (Some((_, verdict)), _) => word(case, level, verdict),
                 (None, Some(_)) => "embedded only",
                 (None, None) => "",
             };
@@ -77,7 +77,7 @@ fn counts(text: &mut String, cases: &[Case], played: &Played) {
             let of_kind = cases.iter().filter(|it| it.name.split('/').next() == Some(kind));
             for case in of_kind {
                 if let Some((_, verdict)) = played.get(&level).and_then(|it| it.get(&case.name)) {
-                    *count.entry(word(case, verdict)).or_default() += 1;
+                    *count.entry(word(case, level, verdict)).or_default() += 1;
                 }
             }
             let all: usize = count.values().sum();
@@ -97,10 +97,11 @@ fn lists(text: &mut String, cases: &[Case], played: &Played) {
     };
     text.push_str("\n## What may differ, and why\n\n| what | why |\n|---|---|\n");
     MAY_DIFFER.iter().for_each(|(what, why)| push(text, &format!("| {what} | {why} |\n")));
-    let known: Vec<_> = cases.iter().filter_map(|it| Some((&it.name, it.known.as_ref()?))).collect();
+    let known: Vec<_> =
+        cases.iter().flat_map(|it| it.known.iter().map(move |(level, why)| (level.name(), &it.name, why))).collect();
     if !known.is_empty() {
         text.push_str("\n## What is known to differ\n\n");
-        known.iter().for_each(|(name, why)| push(text, &format!("- {name}: {why}\n")));
+        known.iter().for_each(|(level, name, why)| push(text, &format!("- {level} {name}: {why}\n")));
     }
     let only: Vec<_> = cases.iter().filter_map(|it| Some((&it.name, it.embedded_only.as_ref()?))).collect();
     if !only.is_empty() {

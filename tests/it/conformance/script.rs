@@ -20,9 +20,16 @@ pub(super) struct Case {
     /// Why only the embedded cluster can play it, where that is so.
     pub(super) embedded_only: Option<String>,
     /// Why it differs, where that is known and stays so.
-    pub(super) known: Option<String>,
+    pub(super) known: Vec<(Level, String)>,
     /// What is done, in order.
     pub(super) steps: Vec<Step>,
+}
+
+impl Case {
+    /// Why it differs at a level, where that is known.
+    pub(super) fn known_at(&self, level: Level) -> Option<&str> {
+        self.known.iter().find(|it| it.0 == level).map(|it| it.1.as_str())
+    }
 }
 
 /// One thing to do.
@@ -133,11 +140,25 @@ pub(super) fn read(name: &str, text: &str) -> Result<Case, String> {
     Ok(Case {
         name: name.to_owned(),
         title: file["case"].as_str().ok_or("no `case`")?.to_owned(),
+        known: known(&file["known"], &levels)?,
         levels,
-        known: file["known"].as_str().map(str::to_owned),
         embedded_only: file["embedded"].as_str().map(str::to_owned),
         steps: steps.iter().map(step).collect::<Result<_, _>>()?,
     })
+}
+
+/// A reason for all levels, or one for each of some.
+fn known(value: &Value, levels: &[Level]) -> Result<Vec<(Level, String)>, String> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::String(why) => Ok(levels.iter().map(|level| (*level, why.clone())).collect()),
+        Value::Object(map) => {
+            let one = |(level, why): (&String, &Value)| Some((Level::named(level)?, why.as_str()?.to_owned()));
+            let all: Option<_> = map.iter().map(one).collect();
+            all.ok_or_else(|| "known takes levels and reasons".into())
+        }
+        other => Err(format!("known: {other}")),
+    }
 }
 
 fn step(value: &Value) -> Result<Step, String> {

@@ -133,6 +133,10 @@ pub(super) async fn stream(client: &kube::Client, path: &str, mut each: impl FnM
             each(serde_json::from_slice(&line).map_err(|it| format!("{it}: {}", String::from_utf8_lossy(&line)))?);
         }
     }
+    // What is no watch may come without the end of its line.
+    if code == 200 && !rest.is_empty() {
+        each(serde_json::from_slice(&rest).map_err(|it| format!("{it}: {}", String::from_utf8_lossy(&rest)))?);
+    }
     if code == 200 { Ok(()) } else { Err(format!("{code} {}", String::from_utf8_lossy(&rest))) }
 }
 

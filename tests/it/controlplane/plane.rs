@@ -69,6 +69,15 @@ pub(crate) struct Options {
     pub(crate) feature_gates: String,
 }
 
+impl Options {
+    /// Where the `kubectl` of a version lies once it is built.
+    pub(crate) fn kubectl(version: Version) -> PathBuf {
+        let cache = std::env::var_os("PHASELINE_CACHE").map(PathBuf::from);
+        let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache/phaseline")));
+        cache.unwrap_or_default().join("controlplane").join(version.minor()).join("kubectl")
+    }
+}
+
 /// A running etcd, API server, controller manager, scheduler and kwok.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {

@@ -30,7 +30,9 @@ pub(super) fn check(metadata: &Node<'_>, report: &mut Report<'_, '_>) {
     }
     let controllers = metadata.items("ownerReferences").iter().filter(|owner| owner.is("controller")).count();
     if controllers > 1 {
-        report.wrong(&metadata.at("ownerReferences"), "only one owner may be the controller");
+        let at = metadata.at("ownerReferences");
+        report.wrong(&at, "only one owner may be the controller");
+        report.reworded(INVALID, &at, too_many_controllers(metadata));
     }
     for (finalizer, at) in metadata.texts("finalizers") {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
@@ -178,4 +180,31 @@ pub(super) fn matches(selector: &Node<'_>, labels: &Node<'_>) -> bool {
                 _ => true,
             }
         })
+}
+
+/// What the server says of several controllers: all owners, with the fields in Go's order, and the first two of them.
+fn too_many_controllers(metadata: &Node<'_>) -> String {
+    let owners = metadata.items("ownerReferences");
+    let shown: Vec<String> = owners
+        .iter()
+        .map(|owner| {
+            let texts = ["apiVersion", "kind", "name", "uid"].map(|name| (name, Value::from(owner.text(name))));
+            let flags = ["controller", "blockOwnerDeletion"].map(|name| (name, Value::from(owner.is(name))));
+            let given = flags.into_iter().filter(|(name, _)| owner.has(name));
+            let fields: Vec<String> =
+                texts.into_iter().chain(given).map(|(name, value)| format!("{}:{value}", Value::from(name))).collect();
+            format!("{{{}}}", fields.join(","))
+        })
+        .collect();
+    let both: Vec<String> = owners
+        .iter()
+        .filter(|owner| owner.is("controller"))
+        .take(2)
+        .map(|owner| format!("{}/{}", owner.text("kind"), owner.text("name")))
+        .collect();
+    format!(
+        "Invalid value: [{}]: Only one reference can have Controller set to true. Found \"true\" in references for {}",
+        shown.join(","),
+        both.join(" and ")
+    )
 }

@@ -49,7 +49,12 @@ pub(super) fn check(spec: &Node<'_>, report: &mut Report<'_, '_>) {
         report.reworded(FORBIDDEN, &at, "Forbidden: activeDeadlineSeconds in StatefulSet is not Supported");
     }
     if !spec.text("serviceName").is_empty() {
-        report.check(&spec.at("serviceName"), spec.text("serviceName"), dns_label);
+        let name = spec.text("serviceName");
+        report.check(&spec.at("serviceName"), name, dns_label);
+        if name.contains('.') {
+            let words = format!("Invalid value: {}: must not contain dots", Value::from(name));
+            report.reworded(INVALID, &spec.at("serviceName"), words);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
 mod claim;
+mod lease;
 mod metadata;
 mod namespace;
 mod plain;
@@ -89,7 +90,7 @@ pub(super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<C
         Resource::Claims => claim::check(object),
         Resource::Revisions => revision::check(object),
         Resource::Events => plain::check_event(object),
-        Resource::Leases => plain::check_lease(object),
+        Resource::Leases => lease::check(object),
         Resource::Budgets => plain::check_budget(object),
         Resource::Namespaces | Resource::ConfigMaps | Resource::Secrets | Resource::Services => Vec::new(),
     }
@@ -104,7 +105,7 @@ pub(super) fn check_change(resource: Resource, sub: Sub, old: &Value, new: &Valu
         (Resource::Pods, Sub::Status) => pod::check_status(old, new),
         (Resource::Claims, Sub::None) => claim::check_change(old, new),
         (Resource::Revisions, _) => revision::check_change(old, new),
-        (Resource::Leases, _) => plain::check_lease(new),
+        (Resource::Leases, _) => lease::check(new),
         (Resource::Events, _) => plain::check_event_change(old, new),
         (Resource::Budgets, Sub::None) => plain::check_budget(new),
         (Resource::ConfigMaps | Resource::Secrets, _) => plain::check_data_change(old, new),

@@ -66,6 +66,10 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
     if old["spec"] == new["spec"] {
         return Vec::new();
     }
+    let count = |pod: &Value| pod["spec"]["containers"].as_array().map_or(0, Vec::len);
+    if count(old) != count(new) {
+        return vec![Cause::forbidden("spec.containers", "pod updates may not add or remove containers")];
+    }
     let mut causes = check(new);
     // The server looks at images once more.
     let images = causes.iter().filter(|it| it.field.ends_with("].image")).cloned();
