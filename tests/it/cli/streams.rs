@@ -106,7 +106,6 @@ fn what_makes_no_sense_is_refused_with_two() {
         (&["status", "--timeout", "soon"], "is no duration"),
         (&["resume", "web", "--overwrite", "--accept"], "cannot be used with"),
         (&["run", "--repo", "x", "--listen", ":80"], "--listen is not built yet"),
-        (&["run", "--repo", "x", "--cluster", "embedded"], "the embedded cluster is not built yet"),
         (&["run", "--repo", "x", "--interval", "0"], "at least 1s"),
         (&["install", "--repo", "https://ann:hunter2@x/y.git"], "holds a password"),
         (&["frobnicate"], "unrecognized subcommand"),

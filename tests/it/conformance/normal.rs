@@ -383,6 +383,8 @@ fn without_versions(text: &str) -> String {
         let end = tail.find(|it: char| !it.is_ascii_digit()).unwrap_or(tail.len());
         let (digits, tail) = tail.split_at(end);
         result.push_str(before);
+        // All that stands before, other numbers too.
+        let before = &text[..text.len() - digits.len() - tail.len()];
         let bracketed = tail.starts_with(')') && ["record (", ": 1 ("].iter().any(|it| before.ends_with(it));
         let named = ["current: ", "resourceVersion=", "resourceVersion: \"", "\"resourceVersion\": \""];
         let version = bracketed || named.iter().any(|it| before.ends_with(it));
