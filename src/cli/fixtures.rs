@@ -1,6 +1,5 @@
 //! Hand-made sets, pods, records and wishes, for tests of what commands print.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +7,7 @@ use serde_json::json;
 
 use crate::model::{
     CommitId, CommitInfo, Desired, LiveSet, Mode, Observed, Ordinal, PARKED, Partition, Pause, Plan, Pod, PodPhase,
-    Progress, Record, RecordState, Schedule, Seen, Size, Stage, TemplateHash, Version, WorkloadId,
+    Pods, Progress, Record, RecordState, Schedule, Seen, Size, Stage, TemplateHash, Version, WorkloadId,
 };
 
 /// When everything happens.
@@ -167,7 +166,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
 
 /// Nothing in the cluster.
 pub(crate) fn nothing() -> Observed {
-    Observed { set: None, pods: BTreeMap::new(), ..observed(None) }
+    Observed { set: None, pods: Pods::default(), ..observed(None) }
 }
 
 fn pod(ordinal: u32, revision: &str) -> Pod {

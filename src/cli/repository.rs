@@ -1,7 +1,5 @@
 //! A command's way to the deploy repository.
 
-use std::collections::BTreeMap;
-
 use super::args::GlobalArgs;
 use super::context::Context;
 use super::error::{CliError, Kind};
@@ -9,7 +7,7 @@ use super::local;
 use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
-use crate::model::{Desired, Observed, Progress, RecordState, WorkloadId};
+use crate::model::{Desired, Observed, Pods, Progress, RecordState, WorkloadId};
 
 /// The repository's address.
 pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
@@ -94,7 +92,7 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
     Observed {
         workload: workload.clone(),
         set: None,
-        pods: BTreeMap::new(),
+        pods: Pods::default(),
         stale_seconds: None,
         refused: None,
         progress: Progress::default(),

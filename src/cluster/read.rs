@@ -205,5 +205,12 @@ fn unreadable(what: &str, error: &serde_json::Error) -> RequestError {
 }
 
 fn observed(workload: WorkloadId, set: Option<LiveSet>, pods: BTreeMap<Ordinal, Pod>) -> Observed {
-    Observed { workload, set, pods, stale_seconds: None, refused: None, progress: Progress::default() }
+    Observed {
+        workload,
+        set,
+        pods: pods.into_iter().collect(),
+        stale_seconds: None,
+        refused: None,
+        progress: Progress::default(),
+    }
 }

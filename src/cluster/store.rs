@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::watch::{Change, ClusterEvent, Kind, Source};
 use super::wire::version_number;
-use crate::model::{LiveSet, Observed, Ordinal, Pod, Progress, WorkloadId};
+use crate::model::{LiveSet, Observed, Ordinal, Pod, Pods, Progress, WorkloadId};
 
 /// Sets and pods by name, and how fresh they are.
 ///
@@ -16,7 +16,7 @@ use crate::model::{LiveSet, Observed, Ordinal, Pod, Progress, WorkloadId};
 #[derive(Debug)]
 pub struct Store {
     sets: BTreeMap<WorkloadId, LiveSet>,
-    pods: BTreeMap<WorkloadId, BTreeMap<Ordinal, Pod>>,
+    pods: BTreeMap<WorkloadId, Pods>,
     sources: BTreeMap<Source, Freshness>,
 }
 

@@ -8,6 +8,7 @@ pub mod desired;
 pub mod diagnostic;
 pub mod observed;
 pub mod plan;
+pub mod pods;
 pub mod record;
 pub mod workload;
 
@@ -18,5 +19,6 @@ pub use observed::{
     ContainerFault, FieldOwner, LiveSet, Milestone, Observed, Pod, PodPhase, Progress, RecordState, Request, Verb,
 };
 pub use plan::{OnNewRevision, Pause, Plan, Ramp, RepairPolicy, Schedule, Size, Stage};
+pub use pods::Pods;
 pub use record::{Failed, Hold, Mode, Record, Seen};
 pub use workload::{CommitId, Ordinal, PARKED, Partition, TemplateHash, WorkloadId};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::pods::Pods;
 use super::record::Record;
 use super::workload::{Ordinal, Partition, TemplateHash, WorkloadId};
 
@@ -267,7 +268,7 @@ pub struct Observed {
     /// The set; none where there is none.
     pub set: Option<LiveSet>,
     /// Its pods, and orphans that carry its name.
-    pub pods: BTreeMap<Ordinal, Pod>,
+    pub pods: Pods,
     /// Whether the view is too old to act on: seconds since the watches last said anything.
     pub stale_seconds: Option<u32>,
     /// What was refused lately by the server and is not to be sent again until something changes: the reason and

@@ -1,14 +1,13 @@
 //! One case on a bench: facts that a test bends, and the decision in one line.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use phaseline::model::{
     Action, CommitId, CommitInfo, ContainerFault, Decision, Desired, Failed, FieldOwner, LiveSet, Mode, Observed,
-    Ordinal, PARKED, Partition, Pause, Plan, Pod, PodPhase, Progress, Record, RecordState, Request, Schedule, Seen,
-    Size, Stage, TemplateHash, Verb, Version, WaitingOn, Wanted, WorkloadId,
+    Ordinal, PARKED, Partition, Pause, Plan, Pod, PodPhase, Pods, Progress, Record, RecordState, Request, Schedule,
+    Seen, Size, Stage, TemplateHash, Verb, Version, WaitingOn, Wanted, WorkloadId,
 };
 use phaseline::rollout::decide;
 use serde_json::json;
@@ -171,7 +170,7 @@ impl Bench {
             observed: Observed {
                 workload,
                 set: Some(set),
-                pods: BTreeMap::new(),
+                pods: Pods::default(),
                 stale_seconds: None,
                 refused: None,
                 progress: Progress::default(),

@@ -74,7 +74,7 @@ fn what_the_server_refused_is_not_sent_again() {
 #[test]
 fn a_creation_that_is_refused_is_not_sent_again() {
     let mut bench = Bench::resting();
-    (bench.observed.set, bench.observed.pods) = (None, std::collections::BTreeMap::new());
+    (bench.observed.set, bench.observed.pods) = (None, phaseline::model::Pods::default());
     bench.observed.refused = Some((Reason::Refused, "spec.selector: required".into()));
     assert_eq!(bench.line(), "- | Blocked Refused | Correction");
 }
