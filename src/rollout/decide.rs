@@ -242,7 +242,7 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
 fn scaled_or_labelled(case: &Case<'_>, desired: &Desired, template_of: &Version) -> Decision {
     let replicas = desired.tip.replicas.unwrap_or(case.set.replicas);
     let partition = request::partition_at(case.record, replicas);
-    let action = start::sync(ApplyKind::Sync, &desired.tip, template_of, case.set, case.record, partition);
+    let action = start::sync(case, ApplyKind::Sync, &desired.tip, template_of, case.set, case.record, partition);
     let decision =
         case.say(Phase::Progressing, Reason::Starting).message("replicas or metadata of the commit are applied");
     with_handover(case, desired, action, decision)

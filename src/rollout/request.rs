@@ -242,7 +242,7 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         (record.mode, record.stage, record.partition) = (Mode::Back, Some(0), partition);
     }
     let partition = partition_at(&record, desired.tip.replicas.unwrap_or(set.replicas));
-    let action = start::sync(ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
+    let action = start::sync(case, ApplyKind::Overwrite, &desired.tip, template_of, &set, &record, partition);
     let decision = case.say(Phase::Progressing, Reason::Starting).message("Git's state is put back");
     Ok(decide::with_handover(case, desired, action, decision))
 }

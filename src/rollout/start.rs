@@ -222,8 +222,9 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
     }
 }
 
-/// The write that brings everything but the template.
+/// The write that brings everything but the template, onto `set`, with a record made from the case's.
 pub(super) fn sync(
+    case: &Case<'_>,
     kind: ApplyKind,
     rest_of: &Version,
     template_of: &Version,
@@ -232,7 +233,8 @@ pub(super) fn sync(
     partition: Partition,
 ) -> Action {
     let mut new = record.clone();
-    new.epoch = new.epoch.saturating_add(1);
+    // One write is one transition, also where the record is that of a new rollout already.
+    new.epoch = case.record.epoch.saturating_add(1);
     new.rest.clone_from(&rest_of.rest);
     new.partition = partition;
     apply(kind, rest_of, template_of, set, new)

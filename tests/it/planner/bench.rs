@@ -316,6 +316,12 @@ impl Bench {
         }
         let decision = decide(&Wanted::Is(&self.desired, None), &self.observed, now);
         check(&decision);
+        let written = decision.actions.iter().find_map(|action| match action {
+            Action::Patch { record, .. } | Action::Apply { record, base: Some(_), .. } => Some(record.epoch),
+            _ => None,
+        });
+        let expected = record.epoch.saturating_add(1);
+        assert!(written.is_none_or(|epoch| epoch == expected), "epoch {written:?}, not {expected}: {decision:?}");
         decision
     }
 
