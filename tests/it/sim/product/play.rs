@@ -48,6 +48,8 @@ pub(crate) struct Play {
 impl Play {
     /// A cluster, a repository with one commit, and a daemon.
     pub(crate) fn begin(repo: &Rc<Repo>, settings: &Settings, first: Commit) -> Self {
+        // The daemon spreads its retries by chance.
+        fastrand::seed(settings.seed);
         let embedded = Embedded::start(World::new(settings), Clock::starting(settings.start));
         let id = repo.commit(None, 0, &first);
         let mut play = Self {
