@@ -38,19 +38,39 @@ pub(super) struct EmbeddedArgs {
     audit_log: Option<PathBuf>,
 }
 
-/// A Kubernetes version.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Kubernetes {
-    /// As 1.33.13 was seen to behave
+/// A Kubernetes that the embedded cluster behaves like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Kubernetes {
+    /// 1.33
     #[value(name = "1.33")]
     V1_33,
-    /// As 1.36.3 was seen to behave
+    /// 1.36
     #[default]
     #[value(name = "1.36")]
     V1_36,
-    /// As its source says; compared with no real one
+    /// 1.37, as its source says; compared with no real one
     #[value(name = "1.37")]
     V1_37,
+}
+
+impl Kubernetes {
+    /// The version itself.
+    pub(crate) fn version(self) -> Version {
+        match self {
+            Self::V1_33 => Version::V1_33,
+            Self::V1_36 => Version::V1_36,
+            Self::V1_37 => Version::V1_37,
+        }
+    }
+
+    /// Its number.
+    pub(crate) fn number(self) -> &'static str {
+        match self {
+            Self::V1_33 => "1.33",
+            Self::V1_36 => "1.36",
+            Self::V1_37 => "1.37",
+        }
+    }
 }
 
 impl EmbeddedArgs {
@@ -62,11 +82,7 @@ impl EmbeddedArgs {
 
     /// The version, with its gates.
     pub(super) fn compat(&self) -> Compat {
-        let mut compat = Compat::of(match self.kubernetes.unwrap_or_default() {
-            Kubernetes::V1_33 => Version::V1_33,
-            Kubernetes::V1_36 => Version::V1_36,
-            Kubernetes::V1_37 => Version::V1_37,
-        });
+        let mut compat = Compat::of(self.kubernetes.unwrap_or_default().version());
         // The last one counts, as everywhere.
         compat.max_unavailable = self.feature_gates.last().copied().unwrap_or(compat.max_unavailable);
         compat

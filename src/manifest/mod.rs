@@ -22,6 +22,7 @@ mod places;
 pub mod plan;
 pub mod quantity;
 pub mod schema;
+pub mod selector;
 mod split;
 pub mod stateful_set;
 pub mod update;
@@ -36,6 +37,7 @@ pub use parse::{
 pub use places::locate;
 pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;
+pub use selector::Selector;
 pub use stateful_set::Manifest;
 pub(crate) use yaml::body as yaml_body;
 pub use yaml::{MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, Reading};

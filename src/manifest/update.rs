@@ -15,7 +15,7 @@ use super::words::show;
 use crate::model::Diagnostic;
 
 /// The fields of the spec that may be changed.
-const MUTABLE: [&str; 7] = [
+pub(crate) const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
     "template",

@@ -228,7 +228,7 @@ pub(crate) fn scheduler_event(
     let event = json!({
         "metadata": {"name": format!("{name}.{:016x}", world.chance.number()), "namespace": namespace},
         "action": action,
-        "eventTime": world.now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        "eventTime": super::moment::micros(world.now),
         "firstTimestamp": null,
         "lastTimestamp": null,
         "involvedObject": {

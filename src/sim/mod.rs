@@ -16,6 +16,7 @@ mod hands;
 mod kubelet;
 mod life;
 mod look;
+mod moment;
 mod monitor;
 mod recorder;
 mod request;

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::controllers::Event;
-use super::kubelet::time;
+use super::moment::seconds;
 
 /// Events about one object that may come at once.
 const BURST: f64 = 25.0;
@@ -55,7 +55,7 @@ impl Recorder {
             alike.0.pop_first();
             (format!("(combined from similar events): {}", event.message), String::new())
         };
-        let at = time(now);
+        let at = seconds(now);
         self.number += 1;
         let number = self.number;
         let name = || format!("{}.{:x}{number:04x}", text("/metadata/name"), now.as_second());

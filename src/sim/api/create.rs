@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::route::Sub;
 use super::update::Owned;
 use super::{Terms, kinds, own};
+use crate::sim::moment::seconds;
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -99,7 +100,7 @@ fn check_namespace(world: &World, resource: Resource, namespace: &str, name: &st
 
 /// The present in whole seconds, as the API writes it.
 pub(super) fn now(world: &World) -> Value {
-    world.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    seconds(world.now).into()
 }
 
 /// Mirrors `rest.BeforeCreate`: what the server itself says of a new object.

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::kinds;
+use crate::sim::moment;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 use crate::sim::store::Key;
@@ -138,7 +139,7 @@ fn delete_namespace(world: &mut World, key: &Key, old: &Arc<Value>, options: &De
 }
 
 fn stamp(time: Timestamp) -> Value {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    moment::seconds(time).into()
 }
 
 fn later(time: Timestamp, seconds: i64) -> Timestamp {

@@ -10,9 +10,7 @@ pub mod control;
 mod fake;
 pub mod garbage_collector;
 mod meta;
-mod selector;
 pub mod stateful_set;
 
 pub use control::{Control, Delete, Event, Severity};
 pub use meta::{controller_of, patched_owners};
-pub use selector::Selector;

@@ -11,9 +11,10 @@ mod status;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::moment;
 use fault::Fault;
 pub use script::{Blow, Script, Stroke, Whom};
-pub(crate) use status::{Step, time};
+pub(crate) use status::Step;
 
 /// The node: there is no other.
 pub(crate) const NODE: &str = "node-0";
@@ -96,7 +97,8 @@ pub(crate) fn after(step: Step, pod: &Value, ip: &str, now: Timestamp) -> Option
 /// A pod that the scheduler has placed, or that it tells why it waits.
 pub(crate) fn placed(pod: &Value, waits: Option<&str>, now: Timestamp) -> Value {
     let mut placed = pod.clone();
-    let mut scheduled = json!({"lastProbeTime": null, "lastTransitionTime": time(now), "type": "PodScheduled"});
+    let mut scheduled =
+        json!({"lastProbeTime": null, "lastTransitionTime": moment::seconds(now), "type": "PodScheduled"});
     match waits {
         None => {
             placed["spec"]["nodeName"] = NODE.into();

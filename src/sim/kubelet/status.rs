@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::sim::moment::seconds;
+
 /// What the kubelet does to a pod, named as the stages are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
@@ -42,14 +44,9 @@ pub(crate) enum Step {
     Delete,
 }
 
-/// A moment as objects state it.
-pub(crate) fn time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// A pod's status after a step. None where there is none left.
 pub(super) fn after(step: Step, pod: &Value, ip: &str, now: Timestamp) -> Option<Value> {
-    let at = time(now);
+    let at = seconds(now);
     let running = || json!({"running": {"startedAt": at}});
     let terminated = |code: i32, reason: &str| json!({"terminated": {"exitCode": code, "finishedAt": at, "reason": reason, "startedAt": null}});
     let waiting = |reason: &str, message: &str| json!({"waiting": {"message": message, "reason": reason}});

@@ -152,7 +152,7 @@ impl Scene {
             },
             "status": {"conditions": [{
                 "type": "Ready", "status": status,
-                "lastTransitionTime": self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                "lastTransitionTime": crate::sim::moment::seconds(self.now),
             }]},
         });
         self.store.put(Key::new(Resource::Pods, "shop", &name), object);

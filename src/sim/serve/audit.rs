@@ -86,7 +86,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     /// As it is written: what it is about stands before the bodies, which readers count on.
     fn line(&self, number: u64) -> String {
-        let time = self.at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let time = crate::sim::moment::micros(self.at);
         let detailed = self.about.as_ref().is_some_and(|(key, _)| {
             matches!(key.resource, Resource::StatefulSets | Resource::Revisions | Resource::Pods | Resource::Claims)
         });

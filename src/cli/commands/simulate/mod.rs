@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::cli::args::{Format, duration};
 use crate::cli::context::{Context, Exit};
+use crate::cli::embedded::Kubernetes;
 use crate::cli::error::CliError;
 use crate::cli::output::simulation::Simulation;
 use crate::cli::output::{self, simulation_text};
-use crate::sim;
 
 mod failures;
 mod live;
@@ -90,39 +90,6 @@ fn promotion(text: &str) -> Result<Promotion, String> {
     match text {
         "never" => Ok(Promotion::Never),
         text => duration(text).map(Promotion::After),
-    }
-}
-
-/// A Kubernetes that the embedded cluster behaves like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Kubernetes {
-    /// 1.33
-    #[value(name = "1.33")]
-    V1_33,
-    /// 1.36
-    #[default]
-    #[value(name = "1.36")]
-    V1_36,
-    /// 1.37, as its source says; compared with no real one
-    #[value(name = "1.37")]
-    V1_37,
-}
-
-impl Kubernetes {
-    fn version(self) -> sim::Version {
-        match self {
-            Self::V1_33 => sim::Version::V1_33,
-            Self::V1_36 => sim::Version::V1_36,
-            Self::V1_37 => sim::Version::V1_37,
-        }
-    }
-
-    fn number(self) -> &'static str {
-        match self {
-            Self::V1_33 => "1.33",
-            Self::V1_36 => "1.36",
-            Self::V1_37 => "1.37",
-        }
     }
 }
 

@@ -5,19 +5,9 @@ use serde_json::{Map, Value, json};
 use super::super::route::Sub;
 use crate::manifest::default;
 use crate::manifest::stateful_set::refusals;
+use crate::manifest::update::MUTABLE;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
-
-/// The fields of the spec that may be changed.
-const MUTABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
 
 /// What the server says of a change of any other.
 const FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \

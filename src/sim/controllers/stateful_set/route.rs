@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::Value;
 
+use crate::manifest::Selector;
 use crate::sim::controllers::control::Control;
 use crate::sim::controllers::meta;
-use crate::sim::controllers::selector::Selector;
 use crate::sim::resource::Resource;
 use crate::sim::{Compat, Version};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::manifest::Selector;
 use crate::sim::controllers::meta;
-use crate::sim::controllers::selector::Selector;
 
 /// A set as the cache has it.
 #[derive(Debug)]
