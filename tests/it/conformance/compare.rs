@@ -76,8 +76,8 @@ fn answers(step: &str, seen: &[Value], mine: &Value, verdict: &mut Verdict) {
         return;
     }
     let Some((first, others)) = seen.split_first() else { return };
-    if mine["code"] == 501 {
-        verdict.unclaimed.push(format!("`{step}`: {}", mine["body"]["message"].as_str().unwrap_or_default()));
+    if let Some(what) = unclaimed(mine) {
+        verdict.unclaimed.push(format!("`{step}`: {what}"));
         return;
     }
     // Another answer altogether: not place by place.
@@ -100,6 +100,15 @@ fn answers(step: &str, seen: &[Value], mine: &Value, verdict: &mut Verdict) {
     for (place, (theirs, ours)) in real {
         verdict.differences.push(format!("`{step}` {place}: real {}, embedded {}", shown(&theirs), shown(&ours)));
     }
+}
+
+/// What an answer says by 501 that is not there: to a request, or as a command passes it on.
+fn unclaimed(mine: &Value) -> Option<&str> {
+    if mine["code"] == 501 {
+        return mine["body"]["message"].as_str();
+    }
+    let first = mine["err"].as_array()?.first()?.as_str()?;
+    first.strip_prefix("Error from server (NotImplemented): ")
 }
 
 /// Of what a step marked so lists, the embedded cluster may have less, but nothing else.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::super::shown::Shown;
 use super::super::super::words::{found, show};
 use super::metadata;
 use super::names::dns_label;
@@ -70,13 +71,17 @@ fn strategy(spec: &Node<'_>, report: &mut Report<'_, '_>) {
             let at = strategy.at("rollingUpdate");
             report.forbidden(&at, "only with the type `RollingUpdate`");
             let words = "only allowed for updateStrategy 'RollingUpdate'";
-            report.reworded(INVALID, &at, format!("Invalid value: {}: {words}", internal(&block)));
+            report.reworded(
+                INVALID,
+                &at,
+                format!("Invalid value: {}: {words}", Shown::rolling_update(block.value).at(report.level)),
+            );
         }
         "RollingUpdate" | "OnDelete" => {}
         other => {
             report.unsupported(&strategy.at("type"), other, &["RollingUpdate", "OnDelete"]);
-            let value = format!("{{\"Type\":{},\"RollingUpdate\":{}}}", Value::from(other), internal(&block));
-            let message = format!("Invalid value: {value}: must be 'RollingUpdate' or 'OnDelete'");
+            let value = Shown::strategy(other, block.value);
+            let message = format!("Invalid value: {}: must be 'RollingUpdate' or 'OnDelete'", value.at(report.level));
             report.reworded(INVALID, &strategy.at, message);
         }
     }
@@ -112,15 +117,6 @@ fn most_unavailable(block: &Node<'_>, report: &mut Report<'_, '_>) {
     }
 }
 
-/// A rolling-update block as the server prints it: in the names of Go.
-fn internal(block: &Node<'_>) -> String {
-    if block.value.is_null() {
-        return "null".to_owned();
-    }
-    let part = |name: &str| block.value.get(name).cloned().unwrap_or(Value::Null);
-    format!("{{\"Partition\":{},\"MaxUnavailable\":{}}}", part("partition"), part("maxUnavailable"))
-}
-
 fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
     let at = spec.at("selector");
     let error = |report: &mut Report<'_, '_>, at: &At, message: String, hint: &str| {
@@ -128,24 +124,26 @@ fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
         (finding.hint, finding.path, finding.code) = (hint.into(), at.path.clone(), "selector".into());
     };
     let labels = template.field("metadata").field("labels");
-    let unmatched = || format!("Invalid value: {}: {UNMATCHED}", labels.value);
+    let level = report.level;
+    let unmatched = || format!("Invalid value: {}: {UNMATCHED}", Shown::text_map(labels.value).at(level));
     let Some(selector) = spec.get("selector") else {
         report.refuse(REQUIRED, &at, "Required value".to_owned());
         report.refuse(INVALID, &labels.at, unmatched());
         let nowhere = At { pointer: "/spec".into(), path: at.path };
         return error(report, &nowhere, "the set has no `spec.selector`".into(), SELECT);
     };
+    let shown = Shown::selector(selector.value);
     let before = report.refusals.len();
     metadata::selector(Some(&selector), report);
     let broken = report.refusals.len() > before;
     let empty = |name: &str| selector.map(name).next().is_none() && selector.items(name).is_empty();
     if empty("matchLabels") && empty("matchExpressions") {
         let words = "empty selector is invalid for statefulset";
-        report.refuse(INVALID, &at, format!("Invalid value: {}: {words}", selector.value));
+        report.refuse(INVALID, &at, format!("Invalid value: {}: {words}", shown.at(level)));
         return error(report, &at, "the selector is empty".into(), SELECT);
     }
     if broken {
-        report.refuse(INVALID, &at, format!("Invalid value: {}", selector.value));
+        report.refuse(INVALID, &at, format!("Invalid value: {}", shown.at(level)));
     } else if !metadata::matches(&selector, &labels) {
         report.refuse(INVALID, &labels.at, unmatched());
     }
