@@ -77,7 +77,13 @@ fn strategy(spec: &Node<'_>, report: &mut Report<'_, '_>) {
                 format!("Invalid value: {}: {words}", Shown::rolling_update(block.value).at(report.level)),
             );
         }
-        "RollingUpdate" | "OnDelete" => {}
+        "RollingUpdate" => {
+            if let Some(partition) = block.int("partition").filter(|partition| *partition < 0) {
+                negative(&block, "partition", partition, report);
+            }
+            most_unavailable(&block, report);
+        }
+        "OnDelete" => {}
         other => {
             report.unsupported(&strategy.at("type"), other, &["RollingUpdate", "OnDelete"]);
             let value = Shown::strategy(other, block.value);
@@ -85,36 +91,43 @@ fn strategy(spec: &Node<'_>, report: &mut Report<'_, '_>) {
             report.reworded(INVALID, &strategy.at, message);
         }
     }
-    if let Some(partition) = block.int("partition").filter(|partition| *partition < 0) {
-        negative(&block, "partition", partition, report);
-    }
-    most_unavailable(&block, report);
 }
 
 /// What the server says of `maxUnavailable` where it has it: on the way through its defaults it is gone elsewhere.
 fn most_unavailable(block: &Node<'_>, report: &mut Report<'_, '_>) {
+    const NONE: &str = "cannot be 0";
     let at = block.at("maxUnavailable");
-    let value = block.value.get("maxUnavailable").unwrap_or(&Value::Null);
-    let share = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<u32>().ok());
-    match value {
-        Value::Null => {}
-        Value::Number(number) if number.as_i64().is_some_and(|count| count < 0) => {
-            report.invalid(&at, value, "must not be negative");
+    match block.value.get("maxUnavailable") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => {
+            let value = Value::from(text.as_str());
+            let share = text.strip_suffix('%').filter(|digits| is_digits(digits));
+            match share.map(str::parse::<u32>) {
+                Some(Ok(0)) => report.invalid(&at, &value, NONE),
+                Some(Ok(..=100)) => {}
+                Some(_) => report.invalid(&at, &value, "must not be greater than 100%"),
+                None => {
+                    let words = "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
+                                 '1%',  or '93%', regex used for validation is '[0-9]+%')";
+                    report.invalid(&at, &value, words);
+                    // A text that is not even a number counts as 0.
+                    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                    if !is_digits(digits) || digits.bytes().all(|byte| byte == b'0') {
+                        report.refuse(INVALID, &at, format!("Invalid value: {value}: {NONE}"));
+                    }
+                }
+            }
         }
-        Value::Number(number) if number.as_i64() == Some(0) => report.invalid(&at, value, "cannot be 0"),
-        Value::Number(_) => {}
-        _ => match share {
-            Some(0) => report.invalid(&at, value, "cannot be 0"),
-            Some(share) if share > 100 => report.invalid(&at, value, "must not be greater than 100%"),
-            Some(_) => {}
-            None => report.invalid(
-                &at,
-                value,
-                "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
-                 regex used for validation is '[0-9]+%')",
-            ),
+        Some(value) => match value.as_i64() {
+            Some(0) => report.invalid(&at, value, NONE),
+            Some(count) if count < 0 => negative(block, "maxUnavailable", count, report),
+            _ => {}
         },
     }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {

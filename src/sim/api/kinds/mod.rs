@@ -44,6 +44,11 @@ pub(super) fn shaped(resource: Resource, object: Value, compat: Compat) -> Value
     Value::Object(object)
 }
 
+/// An object that was decoded from a request, with what depends on gates filled in.
+pub(super) fn gated(resource: Resource, object: Value, compat: Compat) -> Value {
+    if resource == Resource::StatefulSets { stateful_set::gated(object, compat) } else { object }
+}
+
 /// Sets what only the server sets on a new object, and takes away what only it may set.
 pub(super) fn prepare(resource: Resource, object: &mut Value) {
     match resource {
