@@ -125,6 +125,29 @@ pub async fn owned_objects(
     Ok(objects)
 }
 
+/// The claims that a set's pods have of its claim templates, as the server shows them.
+///
+/// # Errors
+/// See [`RequestError`]; [`RequestError::Forbidden`] where they may not be read.
+pub async fn claims(cluster: &Cluster, workload: &WorkloadId, set: &Value) -> Result<Vec<Value>, RequestError> {
+    let templates = set.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+    let names = templates.into_iter().flatten().filter_map(|it| it.pointer("/metadata/name")?.as_str());
+    let beginnings: Vec<String> = names.map(|name| format!("{name}-{}-", workload.name)).collect();
+    if beginnings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let selector = wire::selector(set.to_string().as_bytes()).map_err(|error| unreadable("StatefulSet", &error))?;
+    let call = Call::list("persistentvolumeclaims", &workload.namespace).query("labelSelector", &selector.query());
+    let (mut found, _) = list_pages(cluster, &call, |item| serde_json::from_str::<Value>(item).map(Some)).await?;
+    let is_its = |claim: &Value| {
+        let name = claim.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let ordinals = beginnings.iter().filter_map(|beginning| name.strip_prefix(beginning.as_str()));
+        ordinals.into_iter().any(|ordinal| ordinal.parse::<u32>().is_ok())
+    };
+    found.retain(is_its);
+    Ok(found)
+}
+
 /// What an apply of this manifest would come to: the set, and the object as the server shows it. Changes nothing.
 ///
 /// `force` takes fields from other managers, as an adoption or `resume --overwrite` would.
