@@ -114,7 +114,7 @@ pub(super) fn change(
     if !causes.is_empty() {
         return Err(Status::invalid(key.resource, &key.name, &causes));
     }
-    own::settle(key.resource, old, &mut new);
+    own::settle(key.resource, sub, old, &mut new);
     if new == **old {
         return Ok(old.clone());
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::go;
 use crate::manifest::go_json;
@@ -37,9 +37,11 @@ impl Element {
         let json = || serde_json::from_str::<Value>(rest).map_err(|_| format!("no JSON: {text}"));
         Ok(Some(match kind {
             "f" => Self::Field(rest.to_owned()),
-            "v" => Self::Item(json()?),
+            "v" => Self::Item(as_read(json()?)),
             "k" => match json()? {
-                Value::Object(keys) => Self::Key(keys.into_iter().collect()),
+                Value::Object(keys) => {
+                    Self::Key(keys.into_iter().map(|(name, value)| (name, as_read(value))).collect())
+                }
                 _ => return Err(format!("no keys: {text}")),
             },
             "i" => Self::Index(rest.parse().map_err(|_| format!("no index: {text}"))?),
@@ -120,6 +122,18 @@ impl Ord for Element {
             (left, right) => left.rank().cmp(&right.rank()),
         }
     }
+}
+
+/// A value as the server reads it out of a set: of integers no more is left than a float of 64 bits has.
+fn as_read(value: Value) -> Value {
+    /// Where a float is no integer of 64 bits any more.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    let Some(float) = value.as_number().filter(|number| !number.is_f64()).and_then(Number::as_f64) else {
+        return value;
+    };
+    // It is within them, so nothing is cut off.
+    #[allow(clippy::cast_possible_truncation)]
+    if (-END..END).contains(&float) { (float as i64).into() } else { float.into() }
 }
 
 /// A scalar as the server writes it here: with two characters escaped otherwise than elsewhere.
