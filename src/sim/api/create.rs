@@ -64,8 +64,12 @@ pub(super) fn place(
         return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
     let key = Key::new(resource, namespace, &name);
-    if world.store.get(&key).is_some() {
-        return Err(Status::already_exists(resource, &name));
+    if let Some(there) = world.store.get(&key) {
+        let mut refused = Status::already_exists(resource, &name);
+        if there.pointer("/metadata/deletionTimestamp").is_some() {
+            refused.message = format!("object is being deleted: {}", refused.message);
+        }
+        return Err(refused);
     }
     if terms.dry_run {
         return Ok(Arc::new(object));

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::go;
 use crate::manifest::go_json;
@@ -124,16 +124,12 @@ impl Ord for Element {
     }
 }
 
-/// A value as the server reads it out of a set: of integers no more is left than a float of 64 bits has.
+/// A value as the server reads it out of a set: numbers are floats, of integers no more is left than one has.
 fn as_read(value: Value) -> Value {
-    /// Where a float is no integer of 64 bits any more.
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    let Some(float) = value.as_number().filter(|number| !number.is_f64()).and_then(Number::as_f64) else {
-        return value;
-    };
-    // It is within them, so nothing is cut off.
-    #[allow(clippy::cast_possible_truncation)]
-    if (-END..END).contains(&float) { (float as i64).into() } else { float.into() }
+    match value.as_f64() {
+        Some(float) => float.into(),
+        None => value,
+    }
 }
 
 /// A scalar as the server writes it here: with two characters escaped otherwise than elsewhere.
