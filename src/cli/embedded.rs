@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
+use super::commands::hash::{KubernetesVersion, minor};
 use super::context::Context;
 use super::error::{CliError, Kind};
 use super::kubeconfig;
@@ -60,6 +61,15 @@ impl Kubernetes {
             Self::V1_33 => Version::V1_33,
             Self::V1_36 => Version::V1_36,
             Self::V1_37 => Version::V1_37,
+        }
+    }
+
+    /// The one that is most like a server, by what that calls itself: `v1.34.2`.
+    pub(crate) fn of(git_version: &str) -> Self {
+        match (minor(git_version), KubernetesVersion::of(git_version)) {
+            (Some(37..), _) => Self::V1_37,
+            (_, KubernetesVersion::V1_33) => Self::V1_33,
+            (_, KubernetesVersion::V1_36) => Self::V1_36,
         }
     }
 
@@ -201,7 +211,21 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, gate, quoted};
+    use super::{Kubernetes, address, gate, quoted};
+
+    #[test]
+    fn a_server_is_followed_by_the_version_that_is_most_like_it() {
+        for (server, number) in [
+            ("v1.32.4", "1.33"),
+            ("v1.33.13+k3s1", "1.33"),
+            ("v1.34.2", "1.36"),
+            ("v1.36.3", "1.36"),
+            ("v1.38.0", "1.37"),
+        ] {
+            assert_eq!(Kubernetes::of(server).number(), number, "{server}");
+        }
+        assert_eq!(Kubernetes::of("weekly"), Kubernetes::default());
+    }
 
     #[test]
     fn only_loopback_can_be_asked_for() {

@@ -122,7 +122,7 @@ impl Call {
     fn uri(&self) -> String {
         let group = match self.resource {
             "version" => return "/version".into(),
-            "pods" | "configmaps" | "secrets" => "/api/v1",
+            "pods" | "configmaps" | "secrets" | "persistentvolumeclaims" => "/api/v1",
             "poddisruptionbudgets" => "/apis/policy/v1",
             _ => "/apis/apps/v1",
         };
@@ -469,6 +469,7 @@ mod tests {
             (Call::get("pods", "a/b", "x y"), "/api/v1/namespaces/a%2Fb/pods/x%20y"),
             (Call::get("version", "", ""), "/version"),
             (Call::get_metadata("secrets", "prod", "db"), "/api/v1/namespaces/prod/secrets/db"),
+            (Call::list("persistentvolumeclaims", "prod"), "/api/v1/namespaces/prod/persistentvolumeclaims"),
             (Call::list("poddisruptionbudgets", "prod"), "/apis/policy/v1/namespaces/prod/poddisruptionbudgets"),
         ] {
             assert_eq!(call.uri(), uri);

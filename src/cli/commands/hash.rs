@@ -62,8 +62,7 @@ impl KubernetesVersion {
 
     /// The one whose templates a server writes like, by what it calls itself: `v1.34.2` and later write like 1.36.
     pub(crate) fn of(git_version: &str) -> Self {
-        let minor = git_version.trim_start_matches("v1.").split(|letter: char| !letter.is_ascii_digit()).next();
-        match minor.and_then(|minor| minor.parse::<u32>().ok()) {
+        match minor(git_version) {
             Some(minor) if minor <= 33 => Self::V1_33,
             Some(_) | None => Self::V1_36,
         }
@@ -76,6 +75,12 @@ impl KubernetesVersion {
             Self::V1_36 => "1.36",
         }
     }
+}
+
+/// The 34 of `v1.34.2`; none of what is no such version.
+pub(crate) fn minor(git_version: &str) -> Option<u32> {
+    let minor = git_version.trim_start_matches("v1.").split(|letter: char| !letter.is_ascii_digit()).next();
+    minor?.parse().ok()
 }
 
 /// What `hash -o json` prints.

@@ -8,5 +8,5 @@ mod help;
 mod lint;
 mod offline;
 pub(crate) mod plan;
-mod simulate;
+pub(crate) mod simulate;
 mod streams;

@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
 }
 
 /// Holds a simulation's JSON to the schema that the program prints.
-fn is_valid(simulation: &Value) -> Result<(), String> {
+pub(crate) fn is_valid(simulation: &Value) -> Result<(), String> {
     let output = simulate(Path::new("/"), &["--schema"]);
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());

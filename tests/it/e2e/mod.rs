@@ -50,5 +50,6 @@ mod newer;
 mod people;
 mod replicas;
 mod rollout;
+mod simulation;
 mod site;
 mod source;

@@ -1,4 +1,4 @@
-//! The state that a cluster shows, read once: sets, their pods and revisions, and which Kubernetes it is.
+//! The state that a cluster shows, read once: sets, their pods, revisions and claims, and which Kubernetes it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cli::error::{CliError, Kind};
 use crate::cli::session::Session;
-use crate::cluster::read;
+use crate::cluster::{RequestError, read};
 use crate::daemon::View;
 use crate::model::WorkloadId;
 use crate::sim::{Resource, World};
@@ -63,6 +63,12 @@ pub(super) fn read(session: &Session, view: &View) -> Result<Live, CliError> {
             };
             live.objects.push((resource, object));
         }
+        // Claims that may not be read are made anew when the pods come back: it takes them no longer.
+        let claims = match session.wait(read::claims(&session.cluster, workload, &set)) {
+            Err(RequestError::Forbidden { .. }) => Vec::new(),
+            claims => claims?,
+        };
+        live.objects.extend(claims.into_iter().map(|claim| (Resource::Claims, claim)));
         live.objects.push((Resource::StatefulSets, set));
     }
     Ok(live)

@@ -64,9 +64,9 @@ pub(crate) struct SimulateArgs {
     /// When it is given up, in virtual time
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
     timeout: Duration,
-    /// The Kubernetes that the embedded cluster behaves like
-    #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
-    kubernetes: Kubernetes,
+    /// The Kubernetes that the embedded cluster behaves like [default: the cluster's own, else 1.36]
+    #[arg(long, value_enum, value_name = "VERSION")]
+    kubernetes: Option<Kubernetes>,
     /// The replicas of sets whose manifests state none, and which no cluster shows
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     replicas: Option<u32>,

@@ -70,7 +70,7 @@ impl<'a> Stage<'a> {
                 Timestamp::from_second(subject.view.commit.time).unwrap_or(Timestamp::UNIX_EPOCH)
             }
         };
-        let compat = Compat::of(args.kubernetes.version());
+        let compat = Compat::of(subject.kubernetes.version());
         let mut world = World::new(&Settings { compat, seed: args.seed, start, ..Settings::default() });
         let mut namespaces: BTreeSet<String> = subject.workloads().map(|it| it.namespace.clone()).collect();
         if let Before::Cluster(live) = &subject.before {

@@ -46,7 +46,7 @@ pub(super) fn of(args: &SimulateArgs, subject: &Subject, trouble: &Trouble, hear
         api_version,
         kind,
         commit: if subject.not_committed { Commit::work_tree() } else { Commit::of(&subject.view.commit) },
-        kubernetes: args.kubernetes.number(),
+        kubernetes: subject.kubernetes.number(),
         seed: args.seed,
         assumptions: subject.assumptions.clone(),
         outcome,

@@ -7,10 +7,12 @@ use super::SimulateArgs;
 use super::live::{self, Live};
 use crate::cli::args::GlobalArgs;
 use crate::cli::context::Context;
+use crate::cli::embedded::Kubernetes;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::session::Session;
 use crate::cli::temporary::Temporary;
 use crate::cli::{local, repository};
+use crate::cluster::{RequestError, read};
 use crate::daemon::{Scope, Source, View};
 use crate::git::{self, GitError, Mirror, Place, SourceConfig};
 use crate::model::{CommitId, TemplateHash, WorkloadId};
@@ -28,6 +30,8 @@ pub(super) struct Subject {
     pub(super) view: View,
     /// Whether that is no commit, but files as they are.
     pub(super) not_committed: bool,
+    /// As which Kubernetes the embedded cluster behaves.
+    pub(super) kubernetes: Kubernetes,
     /// What it begins with.
     pub(super) before: Before,
     /// Whether every pod is restarted, in place of a change.
@@ -92,8 +96,16 @@ pub(super) fn find(args: &SimulateArgs, context: &Context<'_>) -> Result<Subject
     }
     let mut assumptions = Vec::new();
     let restart = args.restart || folder;
+    let mut kubernetes = args.kubernetes.unwrap_or_default();
     let before = match session {
         Some(session) => {
+            if args.kubernetes.is_none() {
+                kubernetes = match session.wait(read::server_version(&session.cluster)) {
+                    // Who may not ask gets the usual one.
+                    Err(RequestError::Forbidden { .. }) => kubernetes,
+                    version => Kubernetes::of(&version?),
+                };
+            }
             assumptions.push(format!("begins with what the cluster at {} shows", session.cluster.server));
             Before::Cluster(Box::new(live::read(&session, &view)?))
         }
@@ -116,7 +128,16 @@ pub(super) fn find(args: &SimulateArgs, context: &Context<'_>) -> Result<Subject
             }
         },
     };
-    Ok(Subject { source: Some(source), view, not_committed, before, restart, assumptions, _scratch: scratch })
+    Ok(Subject {
+        source: Some(source),
+        view,
+        kubernetes,
+        not_committed,
+        before,
+        restart,
+        assumptions,
+        _scratch: scratch,
+    })
 }
 
 /// Why a commit cannot be played; none where every set of it can be used.
