@@ -142,7 +142,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
             parallel: false,
             strategy: "RollingUpdate".into(),
             partition: Some(partition),
-            max_unavailable: false,
+            max_unavailable: None,
             deletes_claims_when_scaled: false,
             claim_templates: Vec::new(),
             template: live,
@@ -159,6 +159,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
             owners: Vec::new(),
         }),
         stale_seconds: None,
+        pods_behind: false,
         refused: None,
         progress: Progress::default(),
     }

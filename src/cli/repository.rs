@@ -94,6 +94,7 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
         set: None,
         pods: Pods::default(),
         stale_seconds: None,
+        pods_behind: false,
         refused: None,
         progress: Progress::default(),
     }

@@ -20,6 +20,7 @@ pub use connect::{Cluster, ConnectError, ConnectOptions};
 pub use send::RequestError;
 pub use store::Store;
 pub use watch::{Change, ClusterEvent, Kind, Source, watch};
+pub(crate) use wire::max_unavailable as max_unavailable_pods;
 
 #[cfg(test)]
 mod live;

@@ -35,19 +35,34 @@ pub struct ControllerRevision {
 /// # Errors
 /// See [`RequestError`].
 pub async fn observe(cluster: &Cluster, workload: &WorkloadId) -> Result<Observed, RequestError> {
-    let mut selector = POD_LABEL.to_owned();
-    let mut live = None;
-    if let Some(body) = fetch(cluster, &Call::get_set(workload)).await? {
-        live = Some(set(&body)?);
-        let labels = wire::selector(&body).map_err(|error| unreadable("StatefulSet", &error))?.query();
-        if !labels.is_empty() {
-            selector = format!("{labels},{POD_LABEL}");
-        }
-    }
+    let body = fetch(cluster, &Call::get_set(workload)).await?;
+    let live = body.as_deref().map(set).transpose()?;
+    let (pods, _) = pods_beside(cluster, workload, body.as_deref()).await?;
+    Ok(observed(workload.clone(), live, pods.into_iter().map(|pod| (pod.ordinal, pod)).collect()))
+}
+
+/// Reads the pods of one workload, and orphans that carry its name, as they are now: with the version of that list.
+/// Two requests.
+///
+/// # Errors
+/// See [`RequestError`].
+pub async fn pods(cluster: &Cluster, workload: &WorkloadId) -> Result<(Vec<Pod>, String), RequestError> {
+    let body = fetch(cluster, &Call::get_set(workload)).await?;
+    pods_beside(cluster, workload, body.as_deref()).await
+}
+
+/// The pods of a workload whose set looks like that.
+async fn pods_beside(
+    cluster: &Cluster,
+    workload: &WorkloadId,
+    set: Option<&[u8]>,
+) -> Result<(Vec<Pod>, String), RequestError> {
+    let labels = set.map(wire::selector).transpose().map_err(|error| unreadable("StatefulSet", &error))?;
+    let labels = labels.map(|labels| labels.query()).filter(|labels| !labels.is_empty());
+    let selector = labels.map_or_else(|| POD_LABEL.to_owned(), |labels| format!("{labels},{POD_LABEL}"));
     let call = Call::list("pods", &workload.namespace).query("labelSelector", &selector);
-    let (pods, _) = list_pages(cluster, &call, wire::pod).await?;
-    let pods = pods.into_iter().filter(|(id, _)| id == workload).map(|(_, pod)| (pod.ordinal, pod)).collect();
-    Ok(observed(workload.clone(), live, pods))
+    let (pods, version) = list_pages(cluster, &call, wire::pod).await?;
+    Ok((pods.into_iter().filter(|(id, _)| id == workload).map(|(_, pod)| pod).collect(), version))
 }
 
 /// Reads every workload of a namespace, or of all: a list of sets and a list of pods, page by page.
@@ -233,6 +248,7 @@ fn observed(workload: WorkloadId, set: Option<LiveSet>, pods: BTreeMap<Ordinal, 
         set,
         pods: pods.into_iter().collect(),
         stale_seconds: None,
+        pods_behind: false,
         refused: None,
         progress: Progress::default(),
     }

@@ -17,6 +17,10 @@ use crate::model::{LiveSet, Observed, Ordinal, Pod, Pods, Progress, WorkloadId};
 pub struct Store {
     sets: BTreeMap<WorkloadId, LiveSet>,
     pods: BTreeMap<WorkloadId, Pods>,
+    /// The version at which each set was first seen with its generation.
+    written: BTreeMap<WorkloadId, u64>,
+    /// Up to which of these versions pods were read beside the watch.
+    read: BTreeMap<WorkloadId, u64>,
     sources: BTreeMap<Source, Freshness>,
 }
 
@@ -35,7 +39,7 @@ impl Store {
     /// An empty view of all namespaces, or of those given.
     pub fn new(namespaces: &[String]) -> Self {
         let sources = Source::all(namespaces).into_iter().map(|source| (source, Freshness::default())).collect();
-        Self { sets: BTreeMap::new(), pods: BTreeMap::new(), sources }
+        Self { sets: BTreeMap::new(), pods: BTreeMap::new(), written: BTreeMap::new(), read: BTreeMap::new(), sources }
     }
 
     /// Takes in what a watch said, and tells which workloads look different now.
@@ -82,9 +86,39 @@ impl Store {
             set: self.sets.get(workload).cloned(),
             pods: self.pods.get(workload).cloned().unwrap_or_default(),
             stale_seconds: None,
+            pods_behind: self.pods_behind(workload),
             refused: None,
             progress: Progress::default(),
         }
+    }
+
+    /// Whether nothing was heard of a workload's pods since its set's spec was last written.
+    ///
+    /// Watches are streams of their own: that of the pods can be late where that of the sets is not.
+    fn pods_behind(&self, workload: &WorkloadId) -> bool {
+        let Some(written) = self.written.get(workload) else { return false };
+        let late = |(source, freshness): (&Source, &Freshness)| {
+            source.kind == Kind::Pods && source.covers(workload) && freshness.version < *written
+        };
+        self.read.get(workload) != Some(written) && self.sources.iter().any(late)
+    }
+
+    /// What a read of pods that begins now will be at least as new as: to be given to [`Store::note_pods`].
+    pub fn written(&self, workload: &WorkloadId) -> Option<u64> {
+        self.written.get(workload).copied()
+    }
+
+    /// Takes in a workload's pods as a list at `version` has them, which was asked for when the set was `written`.
+    pub fn note_pods(&mut self, workload: &WorkloadId, pods: Vec<Pod>, version: &str, written: Option<u64>) {
+        if let Some(held) = self.pods.get_mut(workload) {
+            held.retain(|ordinal, pod| {
+                pods.iter().any(|listed| listed.ordinal == *ordinal) || is_older(version, &pod.resource_version)
+            });
+        }
+        for pod in pods {
+            self.pod(workload.clone(), pod);
+        }
+        self.read.extend(written.map(|written| (workload.clone(), written)));
     }
 
     /// Every workload that has a set or a pod.
@@ -120,6 +154,9 @@ impl Store {
             }
             stays
         });
+        for workload in &changed {
+            self.forget(workload);
+        }
         for (workload, set) in sets {
             changed.append(&mut self.set(workload, set));
         }
@@ -129,17 +166,27 @@ impl Store {
     fn set(&mut self, workload: WorkloadId, set: LiveSet) -> BTreeSet<WorkloadId> {
         match self.sets.get(&workload) {
             Some(held) if is_older(&set.resource_version, &held.resource_version) || *held == set => BTreeSet::new(),
-            _ => {
+            held => {
+                let same = held.is_some_and(|held| held.uid == set.uid && held.generation == set.generation);
+                if let (false, Some(version)) = (same, version_number(&set.resource_version)) {
+                    self.written.insert(workload.clone(), version);
+                }
                 self.sets.insert(workload.clone(), set);
                 BTreeSet::from([workload])
             }
         }
     }
 
+    fn forget(&mut self, workload: &WorkloadId) {
+        self.written.remove(workload);
+        self.read.remove(workload);
+    }
+
     fn set_gone(&mut self, workload: WorkloadId, uid: &str, version: &str) -> BTreeSet<WorkloadId> {
         match self.sets.get(&workload) {
             Some(held) if held.uid == uid || is_older(&held.resource_version, version) => {
                 self.sets.remove(&workload);
+                self.forget(&workload);
                 BTreeSet::from([workload])
             }
             _ => BTreeSet::new(),
@@ -305,6 +352,48 @@ mod tests {
         assert_eq!(scene.held("web"), None);
         scene.store.note_write(&id("web"), set("web", "u2", "25").1);
         assert_eq!(scene.held("web"), held("u2", "25"));
+    }
+
+    #[test]
+    fn pods_of_before_a_write_are_known_to_be_so() {
+        let mut scene = Scene::new();
+        let web = id("web");
+        let heard = |scene: &mut Scene, version: &str| {
+            let source = Source { kind: Kind::Pods, namespace: None };
+            let change = Change::Heard { version: version.into() };
+            scene.store.apply(ClusterEvent { source, change }, scene.now);
+        };
+        let written = |generation: i64, version: &str| {
+            let (_, mut live) = set("web", "u1", version);
+            live.generation = generation;
+            live
+        };
+        scene.say(Change::Sets { sets: vec![(web.clone(), written(1, "5"))], version: "10".into() });
+        scene.say(Change::Pods {
+            pods: vec![pod(0, "p0", "4").1, pod(1, "p1", "6").1].into_iter().map(|it| (web.clone(), it)).collect(),
+            version: "10".into(),
+        });
+        assert!(!scene.store.observed(&web).pods_behind);
+        // A write of ours, and then a status: only the first one counts.
+        scene.store.note_write(&web, written(2, "20"));
+        scene.say(Change::Set { workload: web.clone(), set: Box::new(written(2, "25")) });
+        assert!(scene.store.observed(&web).pods_behind);
+        heard(&mut scene, "19");
+        assert!(scene.store.observed(&web).pods_behind);
+        heard(&mut scene, "21");
+        assert!(!scene.store.observed(&web).pods_behind, "nothing happened to them since");
+        // Beside a watch that is late they are read: what the list has not is gone, unless it came later.
+        scene.store.note_write(&web, written(3, "30"));
+        let asked = scene.store.written(&web);
+        scene.say(Change::Pod { workload: web.clone(), pod: Box::new(pod(2, "p2", "29").1) });
+        scene.store.note_pods(&web, vec![pod(0, "p0b", "27").1], "28", asked);
+        let observed = scene.store.observed(&web);
+        let uids: Vec<_> = observed.pods.values().map(|pod| pod.uid.as_str()).collect();
+        assert_eq!((uids, observed.pods_behind), (vec!["p0b", "p2"], false));
+        // A read from before the next write says nothing of after it.
+        scene.store.note_write(&web, written(4, "40"));
+        scene.store.note_pods(&web, Vec::new(), "28", asked);
+        assert!(scene.store.observed(&web).pods_behind);
     }
 
     #[test]

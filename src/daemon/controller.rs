@@ -16,10 +16,11 @@ use super::source::{Source, View};
 use super::sources::{Asked, SourceEvent, serve};
 use super::worker::{Grounds, Worker};
 use crate::clock::Clock;
-use crate::cluster::{Cluster, ClusterEvent, Outcome, Store, execute, watch};
+use crate::cluster::{Cluster, ClusterEvent, Outcome, RequestError, Store, execute, read, watch};
 use crate::git::Wakes;
 use crate::model::{
-    Action, CommitId, Decision, Desired, LiveSet, Observed, Phase, RecordState, Version, Wanted, WorkloadId,
+    Action, CommitId, Decision, Desired, LiveSet, Observed, Phase, Pod, RecordState, Version, WaitingOn, Wanted,
+    WorkloadId,
 };
 use crate::rollout::{decide, progress};
 
@@ -64,11 +65,17 @@ pub struct Ended {
     pub phases: BTreeMap<WorkloadId, Phase>,
 }
 
-/// What came of a workload's actions.
+/// What came of what was asked for on a workload's behalf.
 struct Finished {
     workload: WorkloadId,
-    grounds: Grounds,
-    results: Vec<(Action, Outcome)>,
+    what: Came,
+}
+
+enum Came {
+    /// Of its actions.
+    Of(Grounds, Vec<(Action, Outcome)>),
+    /// Its pods as they are, and the version of the set that they are at least as new as.
+    Pods(Result<(Vec<Pod>, String), RequestError>, Option<u64>),
 }
 
 struct Controller {
@@ -210,7 +217,7 @@ impl Controller {
     /// Takes in what came of a request.
     fn finished(&mut self, joined: Result<(Id, Finished), tokio::task::JoinError>) {
         let now = Instant::now();
-        let Finished { workload, grounds, results } = match joined {
+        let Finished { workload, what } = match joined {
             Ok((id, finished)) => {
                 self.running.remove(&id);
                 finished
@@ -228,6 +235,20 @@ impl Controller {
         };
         let worker = self.workers.entry(workload.clone()).or_default();
         worker.busy = false;
+        let (grounds, results) = match what {
+            Came::Of(grounds, results) => (grounds, results),
+            Came::Pods(read, written) => {
+                match read {
+                    Ok((pods, version)) => self.store.note_pods(&workload, pods, &version, written),
+                    Err(error) => {
+                        warn!(%workload, %error, "its pods cannot be read, tried again later");
+                        worker.missed(now);
+                    }
+                }
+                self.dirty.insert(workload);
+                return;
+            }
+        };
         for (action, outcome) in results {
             worker.took(&outcome, grounds.clone(), now);
             if let (Action::DeletePod { ordinal, uid, .. }, Outcome::Done(_)) = (&action, &outcome) {
@@ -380,7 +401,8 @@ impl Controller {
         if let (true, Some(said)) = (is_news, &worker.said) {
             self.options.tell(&workload, What::Is(said.clone()));
         }
-        if decision.actions.is_empty() || self.options.observe {
+        let reads = decision.waiting_on == Some(WaitingOn::FreshPods);
+        if !reads && (decision.actions.is_empty() || self.options.observe) {
             if is_news {
                 for action in &decision.actions {
                     info!(%workload, "would: {}", publish::describe(action));
@@ -402,6 +424,15 @@ impl Controller {
         }
         worker.busy = true;
         let (cluster, name, actions) = (self.cluster.clone(), workload.clone(), decision.actions);
+        if reads {
+            let written = self.store.written(&workload);
+            let handle = self.tasks.spawn(async move {
+                let read = read::pods(&cluster, &name).await;
+                Finished { workload: name, what: Came::Pods(read, written) }
+            });
+            self.running.insert(handle.id(), workload);
+            return;
+        }
         let options = self.options.clone();
         let handle = self.tasks.spawn(async move {
             let mut results = Vec::with_capacity(actions.len());
@@ -415,7 +446,7 @@ impl Controller {
                     break;
                 }
             }
-            Finished { workload: name, grounds, results }
+            Finished { workload: name, what: Came::Of(grounds, results) }
         });
         self.running.insert(handle.id(), workload);
     }

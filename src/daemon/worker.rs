@@ -119,6 +119,11 @@ impl Worker {
         }
     }
 
+    /// Something could not be read.
+    pub(super) fn missed(&mut self, now: Instant) {
+        self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
+    }
+
     /// Something panicked on its behalf.
     pub(super) fn broke(&mut self, now: Instant) {
         self.back_off(LONGEST_BACKOFF, LONGEST_BACKOFF, now);

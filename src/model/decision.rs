@@ -167,6 +167,8 @@ pub enum WaitingOn {
     Correction,
     /// Fresh news from the cluster.
     FreshView,
+    /// Pods as they are since the set's spec was last written: nothing was heard of them since.
+    FreshPods,
     /// The set to be gone.
     SetGone,
 }

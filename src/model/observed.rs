@@ -137,8 +137,8 @@ pub struct LiveSet {
     pub strategy: String,
     /// `spec.updateStrategy.rollingUpdate.partition`; none where there is no `rollingUpdate` block.
     pub partition: Option<Partition>,
-    /// Whether the live `rollingUpdate` block shows `maxUnavailable`.
-    pub max_unavailable: bool,
+    /// `maxUnavailable` of the live `rollingUpdate` block, in pods; none where it shows none: then it is one.
+    pub max_unavailable: Option<u32>,
     /// Whether `persistentVolumeClaimRetentionPolicy.whenScaled` is `Delete`.
     pub deletes_claims_when_scaled: bool,
     /// Names of the claim templates.
@@ -271,6 +271,8 @@ pub struct Observed {
     pub pods: Pods,
     /// Whether the view is too old to act on: seconds since the watches last said anything.
     pub stale_seconds: Option<u32>,
+    /// Whether the pods may be shown as they were before the set's spec was last written.
+    pub pods_behind: bool,
     /// What was refused lately by the server and is not to be sent again until something changes: the reason and
     /// the message. The adapter forgets it as soon as Git's wish or the set's generation is another one.
     pub refused: Option<(super::decision::Reason, String)>,

@@ -53,8 +53,9 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
         return Repair::None;
     }
     // Under Parallel the controller does it itself at and above the partition, unless it counts unavailable pods.
-    let native_does =
-        |pod: &Pod| set.parallel && !set.max_unavailable && gate::is_exposed(set, question.partition, pod.ordinal);
+    let native_does = |pod: &Pod| {
+        set.parallel && set.max_unavailable.is_none() && gate::is_exposed(set, question.partition, pod.ordinal)
+    };
     // One at a time, condemned ones included.
     if gate::own_pods(set, question.pods).any(|pod| pod.terminating) {
         return Repair::UnderWay;

@@ -145,8 +145,14 @@ fn promote(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decisio
         return Err("the stage has moved on since".into());
     }
     let now = go_on(case, behind);
+    if now.waiting_on == Some(WaitingOn::FreshPods) {
+        // Whether the stage is done is not known yet.
+        return Ok(now);
+    }
+    // Too many pods away hold an otherwise finished stage; a stage that waits for its own pods is only Progressing.
     let in_a_pause =
-        matches!(now.waiting_on, Some(WaitingOn::Promotion | WaitingOn::Pause { .. } | WaitingOn::NewRevisionDecision));
+        matches!(now.waiting_on, Some(WaitingOn::Promotion | WaitingOn::Pause { .. } | WaitingOn::NewRevisionDecision))
+            || (now.phase, now.reason) == (Phase::Degraded, Reason::StuckPod);
     let mut promoted = answered(record, request);
     if request.verb == Verb::PromoteFull {
         promoted.mode = if record.mode == Mode::Staged { Mode::Full } else { record.mode };

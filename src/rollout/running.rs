@@ -9,8 +9,8 @@ use super::stage::{self, Standing};
 use super::start::{has_failed, last_stage};
 use super::view::{Case, stage_view};
 use crate::model::{
-    Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Reason, Record, Schedule, StageView,
-    WaitingOn,
+    Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Pod, Reason, Record, Schedule,
+    StageView, WaitingOn,
 };
 
 /// A newer revision that does not take over yet.
@@ -171,7 +171,52 @@ fn judge(
         }
         return next.into_iter().chain([deadline]).fold(decision, Decision::again);
     }
-    gate_passed(case, standing, answer, deadline, behind)
+    if case.observed.pods_behind {
+        // What is shown of them may be how they were before our last write (invariant I4).
+        return case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::FreshPods);
+    }
+    // What the stage does not wait for is mended all the same: a pause can take days.
+    let mended = match repair::pick(question, record.plan.repair_policy, &case.observed.progress, case.now) {
+        Repair::Delete(action) => {
+            return case
+                .say(Phase::Progressing, Reason::WaitingReady)
+                .message("a pod that an earlier revision left broken is replaced")
+                .with(action);
+        }
+        Repair::From(from) => Some(from),
+        Repair::None | Repair::UnderWay | Repair::Stuck(..) => None,
+    };
+    let decision = gate_passed(case, standing, answer, deadline, behind);
+    mended.into_iter().fold(decision, Decision::again)
+}
+
+/// Too many pods are away for more to be exposed; none where it may go on.
+///
+/// Those that were broken before the rollout began hold no gate. But with more of them away than may be, no healthy pod
+/// is taken down beside them: only stages of broken ones go on, and what a person promotes.
+fn too_many_away(case: &Case<'_>, to: Partition) -> Option<Decision> {
+    let (set, record) = (case.set, case.record);
+    let away: Vec<&Pod> = gate::own_pods(set, &case.observed.pods).filter(|pod| !pod.ready).collect();
+    let budget = set.max_unavailable.unwrap_or(1);
+    let takes = |pod: &Pod| {
+        pod.ready
+            && pod.revision != set.update_revision
+            && gate::is_exposed(set, to, pod.ordinal)
+            && !gate::is_exposed(set, record.partition, pod.ordinal)
+    };
+    let fits = u32::try_from(away.len()).is_ok_and(|away| away <= budget);
+    if fits || record.promoted || !gate::own_pods(set, &case.observed.pods).any(takes) {
+        return None;
+    }
+    let worst = away.last()?;
+    let waiting = WaitingOn::PodReady { ordinal: worst.ordinal, why: gate::trouble(worst) };
+    let decision = case.say(Phase::Degraded, Reason::StuckPod).waiting(waiting);
+    Some(decision.message(format!(
+        "{} pods are away and {budget} may be: no healthy one is taken down beside them; mend them, or \
+         `phaseline promote {}` goes on all the same",
+        away.len(),
+        case.name()
+    )))
 }
 
 /// The stage's pods are all there: wait as the plan says, expose more, or finish.
@@ -200,11 +245,17 @@ fn gate_passed(case: &Case<'_>, standing: &Standing, answer: &Answer, deadline: 
     }
     match (record.mode, &standing.next) {
         (Mode::Staged, Some(next)) => {
+            if let Some(decision) = too_many_away(case, next.partition) {
+                return decision;
+            }
             let mut new = next_stage(case);
             new.stage = Some(next.first);
             expose(case, new, next.partition, &next.name, next.count)
         }
         (Mode::Full | Mode::Fast, Some(_)) => {
+            if let Some(decision) = too_many_away(case, Partition(0)) {
+                return decision;
+            }
             let mut new = next_stage(case);
             new.stage = last_stage(record, set.replicas);
             expose(case, new, Partition(0), "", set.replicas)

@@ -26,6 +26,7 @@ pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
         WaitingOn::Adoption => "Adoption",
         WaitingOn::Correction => "Correction",
         WaitingOn::FreshView => "FreshView",
+        WaitingOn::FreshPods => "FreshPods",
         WaitingOn::SetGone => "SetGone",
     }
 }
@@ -90,6 +91,7 @@ pub(crate) fn ways_on(decision: &Decision, workload: &WorkloadId, flags: &str) -
             | WaitingOn::PartitionCommit
             | WaitingOn::Correction
             | WaitingOn::FreshView
+            | WaitingOn::FreshPods
             | WaitingOn::SetGone,
         )
         | None => match decision.phase {

@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub(crate) use pod::{pod, pod_line};
-pub(crate) use set::{controller_revision, selector, set};
+pub(crate) use set::{controller_revision, max_unavailable, selector, set};
 
 use crate::model::{TemplateHash, WorkloadId};
 use crate::revision;

@@ -1,5 +1,6 @@
 //! A StatefulSet as it comes over the wire.
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,17 +18,19 @@ pub(crate) fn set(json: &str, templates: &mut Templates) -> Result<(WorkloadId, 
         return Err(serde::de::Error::missing_field("metadata.name"));
     }
     let TemplateDigest { hash, restarted_at } = templates.digest(&metadata.uid, metadata.generation, spec.template);
+    let replicas = spec.replicas.map_or(1, count);
+    let budget = spec.update_strategy.rolling_update.as_ref().and_then(|rolling| rolling.max_unavailable.as_ref());
     let live = LiveSet {
         uid: metadata.uid,
         resource_version: metadata.resource_version,
         generation: metadata.generation,
         terminating: metadata.deletion_timestamp.is_some(),
-        replicas: spec.replicas.map_or(1, count),
+        replicas,
         start: count(spec.ordinals.start),
         min_ready_seconds: count(spec.min_ready_seconds),
         parallel: spec.pod_management_policy == "Parallel",
         strategy: spec.update_strategy.kind.unwrap_or_else(|| "RollingUpdate".into()),
-        max_unavailable: spec.update_strategy.rolling_update.as_ref().is_some_and(|r| r.max_unavailable.is_some()),
+        max_unavailable: budget.map(|budget| max_unavailable(budget, replicas)),
         partition: spec.update_strategy.rolling_update.map(|rolling| Partition(count(rolling.partition))),
         deletes_claims_when_scaled: spec.persistent_volume_claim_retention_policy.when_scaled == "Delete",
         claim_templates: spec.volume_claim_templates.into_iter().map(|claim| claim.metadata.name).collect(),
@@ -42,6 +45,20 @@ pub(crate) fn set(json: &str, templates: &mut Templates) -> Result<(WorkloadId, 
         owners: metadata.managed_fields.into_iter().map(Into::into).collect(),
     };
     Ok((workload(metadata.namespace, metadata.name), live))
+}
+
+/// `maxUnavailable` in pods: a share is rounded down, and it is never less than one.
+///
+/// Mirrors `getStatefulSetMaxUnavailable`; what is no share, which no server lets in, counts as one.
+pub(crate) fn max_unavailable(stated: &IntOrString, replicas: u32) -> u32 {
+    let pods = match stated {
+        IntOrString::Int(pods) => u32::try_from(*pods).unwrap_or(1),
+        IntOrString::String(share) => {
+            let percent: u64 = share.strip_suffix('%').and_then(|percent| percent.parse().ok()).unwrap_or(0);
+            u32::try_from(u64::from(replicas).saturating_mul(percent) / 100).unwrap_or(u32::MAX)
+        }
+    };
+    pods.max(1)
 }
 
 fn record(text: Option<String>) -> RecordState {
@@ -137,7 +154,7 @@ struct WireStrategy {
 struct WireRolling {
     #[serde(deserialize_with = "or_default")]
     partition: i64,
-    max_unavailable: Option<serde::de::IgnoredAny>,
+    max_unavailable: Option<IntOrString>,
 }
 
 #[derive(Default, Deserialize)]

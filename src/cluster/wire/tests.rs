@@ -59,7 +59,10 @@ fn a_whole_set_is_cut_down() {
         "status": {"observedGeneration": 9, "currentRevision": "a", "updateRevision": "b"},
     }));
     assert_eq!((set.replicas, set.start, set.min_ready_seconds, set.parallel, set.terminating), (5, 2, 0, true, true));
-    assert_eq!((set.partition, set.max_unavailable, set.deletes_claims_when_scaled), (Some(Partition(0)), true, true));
+    assert_eq!(
+        (set.partition, set.max_unavailable, set.deletes_claims_when_scaled),
+        (Some(Partition(0)), Some(1), true)
+    );
     assert_eq!((set.claim_templates, set.restarted_at.as_str()), (vec!["data".to_owned()], "now"));
     assert_eq!((set.generation, set.observed_generation, set.resource_version.as_str()), (3, 9, "abc"));
     let owns: Vec<_> = set.owners.iter().map(|o| (o.template, o.strategy, o.replicas, o.record, o.apply)).collect();

@@ -10,7 +10,7 @@
 //! | I2 | a new template exposes no more than the first stage, or what was exposed already |
 //! | I3 | the partition never rises by itself |
 //! | I4 | the next stage comes after a moment, newer than our last write, at which all exposed pods were updated, Ready and settled |
-//! | I5 | nothing goes on while more pods are away than may be |
+//! | I5 | no healthy pod is exposed while more are away than may be, unless a person promotes |
 //! | I6 | every write says on which state it is based |
 //! | I7 | each transition happens once |
 //! | I8 | claims, replicas and sets are left alone; a pod is only deleted where it is broken and comes back another |

@@ -34,6 +34,7 @@ struct Scene {
     told: u64,
     uids: u32,
     record: Record,
+    replicas: u32,
 }
 
 impl Scene {
@@ -76,6 +77,7 @@ impl Scene {
             told: 0,
             uids: 0,
             record: record.clone(),
+            replicas: 3,
         };
         for image in ["A", "B", "C"] {
             let data = json!({"spec": {"template": template(image)}});
@@ -128,7 +130,7 @@ impl Scene {
                 "annotations": {"phaseline.dev/rollout": record.encode()},
             },
             "spec": {
-                "replicas": 3, "template": template(image),
+                "replicas": self.replicas, "template": template(image),
                 "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": record.partition.0}},
             },
             "status": {
@@ -339,16 +341,23 @@ fn stages_come_in_order_through_their_gates_and_once() {
 
 #[test]
 fn nothing_goes_on_while_too_many_are_away() {
-    let found = rules(|scene| {
-        let mut same = scene.record.clone();
-        (same.epoch, same.promoted) = (same.epoch + 1, true);
-        scene.stage(&same, None);
-        scene.pod(0, "A", false);
-        scene.pod(1, "A", false);
-        scene.set(&same.clone(), |_| {});
-        scene.stage(&scene.next(1), Some(1));
-    });
-    assert_eq!(found, ["I5"]);
+    // The next stage takes pod 3 of five along.
+    for (promoted, broken, expected) in
+        [(false, [0, 1], vec!["I5"]), (true, [0, 1], vec![]), (false, [1, 3], vec![]), (false, [1, 1], vec![])]
+    {
+        let found = rules(|scene| {
+            scene.replicas = 5;
+            let mut record = scene.record.clone();
+            (record.partition, record.promoted) = (Partition(4), promoted);
+            scene.set(&record, |_| {});
+            for ordinal in 0..5 {
+                scene.pod(ordinal, if ordinal == 4 { "B" } else { "A" }, !broken.contains(&ordinal));
+            }
+            scene.pass(10);
+            scene.stage(&scene.next(3), Some(3));
+        });
+        assert_eq!(found, expected, "promoted {promoted}, broken {broken:?}");
+    }
 }
 
 #[test]

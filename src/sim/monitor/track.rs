@@ -301,6 +301,11 @@ impl Track {
         if new.done && !old.done {
             return self.completion(set, old, new, found);
         }
+        let asked = new.req != old.req;
+        if asked && new.rollout == old.rollout && new.stage < old.stage {
+            // What a person decided about a set of another size comes to an earlier stage: the later ones come again.
+            self.stages.retain(|(rollout, stage)| !rollout.starts_with(&new.rollout) || *stage <= new.stage);
+        }
         let Some(to) = partition else {
             if rules::says_nothing(old, new) {
                 found.push(("I12", "a write that says nothing".into()));
@@ -360,11 +365,17 @@ impl Track {
                 let (pods, gate) = (exposed(to), exposed(from));
                 found.push(("I4", format!("{pods} pods are exposed, and the gate of {gate} was never passed")));
             }
-            Some(gate) if !gate.within => {
+            Some(gate) if !gate.within && !old.promoted && !asked && self.takes_down(set, to) => {
                 found.push(("I5", format!("{} pods are exposed while too many are away", exposed(to))));
             }
             Some(_) => {}
         }
+    }
+
+    /// Whether a lower partition exposes a healthy pod that is to be replaced.
+    fn takes_down(&self, set: &Set, to: u32) -> bool {
+        let between = |ordinal: u32| set.exposes(ordinal, to) && !set.exposes(ordinal, set.partition);
+        self.pods.iter().any(|(ordinal, pod)| between(*ordinal) && pod.ready.is_some() && pod.revision != set.update)
     }
 
     /// The partition follows a set that was scaled.

@@ -1,8 +1,8 @@
 //! Section 7 of the rules: broken pods.
 
-use phaseline::model::{Mode, Ordinal, Partition, PodPhase, RepairPolicy};
+use phaseline::model::{Mode, Ordinal, Partition, Pause, PodPhase, RepairPolicy, Size, Verb};
 
-use super::bench::{Bench, Row, at, bent, hash, run, seen};
+use super::bench::{Bench, Row, at, bent, hash, plan, run, seen, stage};
 
 /// B broke pod 4 at its first stage, the revert has been applied.
 fn reverted() -> Bench {
@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
         || {
             bent(reverted(), |b| {
                 b.set().parallel = true;
-                b.set().max_unavailable = true;
+                b.set().max_unavailable = Some(1);
             })
         },
         "DeletePod 4 | Progressing WaitingReady | PodUpdated 4 web-B",
@@ -230,6 +230,51 @@ const ROWS: &[Row] = &[
 #[test]
 fn broken_pods() {
     run(ROWS);
+}
+
+/// Five pods under Parallel, one verified at the new revision, and two of stable broken since before the rollout.
+fn with_two_away(ordinals: [u32; 2]) -> Bench {
+    bent(Bench::running(1), |b| {
+        b.set().parallel = true;
+        for ordinal in ordinals {
+            b.broken(ordinal, "A", "CrashLoopBackOff");
+        }
+        b.now = at(500);
+    })
+}
+
+#[test]
+fn no_healthy_pod_is_taken_down_beside_more_broken_ones_than_may_be() {
+    let mut bench = with_two_away([0, 1]);
+    assert_eq!(bench.line(), "- | Degraded StuckPod | PodReady 1 CrashLoopBackOff");
+    assert!(bench.decide().message.contains("2 pods are away and 1 may be"), "{}", bench.decide().message);
+    // A person may say that it goes on.
+    bench.ask(Verb::Promote);
+    assert_eq!(bench.line(), "Patch p=2 stage=1 answered | Progressing WaitingReady | -");
+    // As many as the budget has.
+    let mut bench = bent(with_two_away([0, 1]), |b| b.set().max_unavailable = Some(2));
+    assert_eq!(bench.line(), "Patch p=2 stage=1 | Progressing WaitingReady | -");
+    // Only broken ones would be replaced: nothing more goes down.
+    let mut bench = with_two_away([2, 3]);
+    assert_eq!(bench.line(), "Patch p=2 stage=1 | Progressing WaitingReady | -");
+}
+
+#[test]
+fn a_leftover_below_the_partition_is_replaced_before_the_rollout_goes_on() {
+    // Broken by a revision that was superseded: stable would come back in its place.
+    let mut bench = bent(Bench::running(1), |b| {
+        b.set().parallel = true;
+        let pod = b.broken(1, "C", "CrashLoopBackOff");
+        (pod.created, pod.started, pod.ready_since) = (at(-9000), Some(at(-9000)), Some(at(-9000)));
+        b.now = at(500);
+    });
+    assert_eq!(bench.line(), "DeletePod 1 | Progressing WaitingReady | -");
+    // In a pause too: it may take days.
+    bench.record.plan = plan(vec![
+        stage("canary", Size::Pods(1), 0, Pause::UntilPromoted),
+        stage("all", Size::Percent(100), 0, Pause::None),
+    ]);
+    assert_eq!(bench.line(), "DeletePod 1 | Progressing WaitingReady | -");
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn name(waiting: &WaitingOn) -> &'static str {
         WaitingOn::Adoption => "Adoption",
         WaitingOn::Correction => "Correction",
         WaitingOn::FreshView => "FreshView",
+        WaitingOn::FreshPods => "FreshPods",
         WaitingOn::SetGone => "SetGone",
     }
 }
@@ -197,6 +198,7 @@ fn every_wait_can_be_named() {
         ),
         ("PartitionCommit", bent(Bench::running_with(5, by_hand, 1), |_| ())),
         ("FreshView", bent(Bench::running(1), |b| b.observed.stale_seconds = Some(99))),
+        ("FreshPods", bent(Bench::running(1), |b| b.observed.pods_behind = true)),
         ("SetGone", bent(Bench::resting(), |b| b.set().terminating = true)),
         (
             "Correction",

@@ -107,7 +107,7 @@ fn live(tip: &Version, record: Record, replicas: u32, name: String) -> LiveSet {
         parallel: value.pointer("/spec/podManagementPolicy").is_some_and(|policy| policy == "Parallel"),
         strategy: "RollingUpdate".to_owned(),
         partition: Some(PARKED),
-        max_unavailable: false,
+        max_unavailable: None,
         deletes_claims_when_scaled: tip.deletes_claims_when_scaled,
         claim_templates: claims.into_iter().flatten().filter_map(claim_name).collect(),
         template: tip.hash.clone(),

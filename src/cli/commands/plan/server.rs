@@ -10,7 +10,7 @@ use crate::cli::output::diff::{self, Change};
 use crate::cli::output::plan::{Conflict, Predicted};
 use crate::cli::session::Session;
 use crate::cluster::read;
-use crate::cluster::{FieldFault, Outcome, RequestError};
+use crate::cluster::{FieldFault, Outcome, RequestError, max_unavailable_pods};
 use crate::manifest::apply_body;
 use crate::manifest::default::Level;
 use crate::model::{Desired, FieldOwner, Observed, Reason, Record, RecordState, WorkloadId};
@@ -142,15 +142,11 @@ fn existing(
     Ok(())
 }
 
-/// `maxUnavailable` as the server shows it: it does so only where it heeds it. A share is rounded down, at least one.
+/// `maxUnavailable` in pods, as the server shows it: it does so only where it heeds it.
 fn max_unavailable(object: &Value) -> Option<u32> {
-    let value = object.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable")?;
+    let stated = object.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable")?;
     let replicas = object.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
-    let count = match value {
-        Value::String(share) => replicas.saturating_mul(share.trim_end_matches('%').parse().ok()?) / 100,
-        other => other.as_u64()?,
-    };
-    u32::try_from(count.max(1)).ok()
+    Some(max_unavailable_pods(&serde_json::from_value(stated.clone()).ok()?, u32::try_from(replicas).ok()?))
 }
 
 /// What would be applied; after a drift, what would put Git's state back.

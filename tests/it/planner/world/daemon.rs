@@ -103,6 +103,7 @@ impl World {
             set,
             pods: view.pods.values().map(|pod| (Ordinal(pod.ordinal), seen(pod, &owner))).collect(),
             stale_seconds: None,
+            pods_behind: false,
             refused,
             progress: self.daemon.progress.clone(),
         }
@@ -338,7 +339,7 @@ fn live(set: &Set, record: RecordState) -> LiveSet {
         parallel: set.parallel,
         strategy: "RollingUpdate".into(),
         partition: Some(Partition(set.partition)),
-        max_unavailable: set.max_unavailable,
+        max_unavailable: set.max_unavailable.then_some(1),
         deletes_claims_when_scaled: set.when_scaled_delete,
         claim_templates: vec!["data".into()],
         template: set.tpl.hash(),
