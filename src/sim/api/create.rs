@@ -66,8 +66,12 @@ pub(super) fn place(
         return Err(Status::new(500, "", words).warned(&warnings));
     }
     let key = Key::new(resource, namespace, &name);
-    if world.store.get(&key).is_some() {
-        return Err(Status::already_exists(resource, &name).warned(&warnings));
+    if let Some(there) = world.store.get(&key) {
+        let mut refused = Status::already_exists(resource, &name);
+        if there.pointer("/metadata/deletionTimestamp").is_some() {
+            refused.message = format!("object is being deleted: {}", refused.message);
+        }
+        return Err(refused.warned(&warnings));
     }
     if terms.dry_run {
         return Ok(Arc::new(object));

@@ -39,15 +39,18 @@ pub(crate) fn evict(world: &mut World, key: &Key, options: &Deletion) -> Result<
         }
     }
     check_preconditions(key, &pod, options)?;
+    let mut options = options.clone();
     if !options.dry_run {
-        mark(world, key, &pod)?;
+        let marked = mark(world, key, &pod)?;
+        // Who asked for a version meant the one before that.
+        options.version = options.version.and(marked["metadata"]["resourceVersion"].as_str().map(str::to_owned));
     }
-    delete(world, key, options)?;
+    delete(world, key, &options)?;
     Ok(())
 }
 
 /// Says in the pod's status why it goes. Mirrors `addConditionAndDeletePod`.
-fn mark(world: &mut World, key: &Key, pod: &Arc<Value>) -> Result<(), Status> {
+fn mark(world: &mut World, key: &Key, pod: &Arc<Value>) -> Result<Arc<Value>, Status> {
     let condition = json!({
         "type": "DisruptionTarget",
         "status": "True",
@@ -65,8 +68,7 @@ fn mark(world: &mut World, key: &Key, pod: &Arc<Value>) -> Result<(), Status> {
         }
         None => *conditions = json!([condition]),
     }
-    change(world, key, pod, Sub::Status, marked, &Terms::of("kube-apiserver"), Owned::ByWriter)?;
-    Ok(())
+    change(world, key, pod, Sub::Status, marked, &Terms::of("kube-apiserver"), Owned::ByWriter)
 }
 
 /// Refuses what would leave too few.

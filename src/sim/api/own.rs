@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::apply::{Scope, keep_times};
+use super::apply::{Scope, keep_times, keep_times_of_scaled};
 use super::create::{self, now};
 use super::route::Sub;
 use super::update::{Owned, change, check_identity};
@@ -40,9 +40,11 @@ pub(super) fn owned(
 }
 
 /// Leaves the times of owners alone where nothing else changes.
-pub(super) fn settle(resource: Resource, old: &Value, new: &mut Value) {
-    if resource == Resource::StatefulSets {
-        keep_times(old, new);
+pub(super) fn settle(resource: Resource, sub: Sub, old: &Value, new: &mut Value) {
+    match (resource, sub) {
+        (Resource::StatefulSets, Sub::Scale) => keep_times_of_scaled(old, new),
+        (Resource::StatefulSets, _) => keep_times(old, new),
+        _ => {}
     }
 }
 

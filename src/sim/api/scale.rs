@@ -29,8 +29,9 @@ pub(super) fn get(world: &World, key: &Key) -> Result<Value, Status> {
 /// As the server refuses it.
 pub(super) fn update(world: &mut World, key: &Key, scale: &Value, terms: &Terms) -> Result<Value, Status> {
     check_identity(key, scale)?;
-    let set = find(world, key)?;
-    check_uid(key, &set, scale)?;
+    let set = find(world, key);
+    check_uid(world.compat, key, set.as_deref().ok(), scale, terms)?;
+    let set = set?;
     write(world, key, &set, scale, terms)
 }
 

@@ -8,7 +8,7 @@ use super::create::{OTHER_NAMESPACE, create};
 use super::route::Sub;
 use super::{Terms, kinds, own};
 use crate::manifest::shown::Shown;
-use crate::sim::compat::Compat;
+use crate::sim::compat::{Compat, Version};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -34,29 +34,46 @@ pub(crate) fn update(
         return Err(Status::bad_request("the body is no object"));
     }
     check_identity(key, &object)?;
-    let Some(old) = world.store.get(key).cloned() else {
+    let old = world.store.get(key).cloned();
+    check_uid(world.compat, key, old.as_deref(), &object, terms)?;
+    let Some(old) = old else {
         if sub == Sub::None && kinds::created_by_update(key.resource) {
+            // A version of what is not there is no version.
+            let mut object = object;
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+            }
             return create(world, key.resource, &key.namespace, object, terms);
         }
         return Err(Status::not_found(key.resource, &key.name));
     };
-    check_uid(key, &old, &object)?;
     change(world, key, &old, sub, object, terms, Owned::ByWriter)
 }
 
-/// Refuses to replace another object than the one that was meant.
-pub(super) fn check_uid(key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
+/// Refuses to replace another object than the one that was meant. What is not there has no uid, and is asked for it all
+/// the same where it could be made by this; up to 1.33 everywhere.
+pub(super) fn check_uid(
+    compat: Compat,
+    key: &Key,
+    old: Option<&Value>,
+    new: &Value,
+    terms: &Terms,
+) -> Result<(), Status> {
     let text = |of: &Value| of["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-    let (uid, found) = (text(new), text(old));
+    let (uid, found) = (text(new), old.map(text).unwrap_or_default());
     if uid.is_empty() || uid == found {
         return Ok(());
     }
+    if old.is_none() && compat.version > Version::V1_33 && !kinds::created_by_update(key.resource) {
+        return Err(Status::not_found(key.resource, &key.name));
+    }
+    // Where nothing is to be kept the server looks by another way.
+    let root = if terms.dry_run { "" } else { "/registry" };
+    let folder = if key.resource == Resource::Services { "services/specs" } else { key.resource.plural() };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, Key: {root}/{folder}/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {uid}, UID in object meta: {found}",
-        key.resource.plural(),
-        key.namespace,
-        key.name
+        key.namespace, key.name
     );
     Err(Status::conflict(key.resource, &key.name, &why))
 }
@@ -116,7 +133,7 @@ pub(super) fn change(
     if !causes.is_empty() {
         return Err(Status::invalid(key.resource, &key.name, &causes));
     }
-    own::settle(key.resource, old, &mut new);
+    own::settle(key.resource, sub, old, &mut new);
     if new == **old {
         return Ok(old.clone());
     }

@@ -16,6 +16,7 @@ mod play;
 mod random;
 mod record;
 mod report;
+mod requests;
 mod runner;
 mod script;
 mod trace;

@@ -45,6 +45,7 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
         "counts, names and times of Events, repeated Events",
         "the recorder folds and limits them; compared is the set of reason, object and message",
     ),
+    ("Events of budgets", "the embedded cluster counts a budget's pods when one is evicted, and tells nothing of it"),
     (
         "FailedScheduling and PodScheduled=False while a claim is not bound yet",
         "a race between the scheduler and the binder of claims",
@@ -98,7 +99,8 @@ pub(super) fn normalized(raw: &Raw) -> Trace {
         let version = seen.object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
         if object["kind"] == "Event" {
             let unbound = object["message"].as_str().is_some_and(|it| it.contains("unbound immediate"));
-            if !unbound {
+            let of_budget = object["involvedObject"]["kind"] == "PodDisruptionBudget";
+            if !unbound && !of_budget {
                 trace.events.insert(event_line(&object));
             }
             continue;

@@ -278,6 +278,7 @@ impl Player<'_> {
             "pods" => format!("/api/v1/namespaces/{ns}/pods"),
             "pvcs" => format!("/api/v1/namespaces/{ns}/persistentvolumeclaims"),
             "cms" => format!("/api/v1/namespaces/{ns}/configmaps"),
+            "secrets" => format!("/api/v1/namespaces/{ns}/secrets"),
             "events" => format!("/api/v1/namespaces/{ns}/events"),
             "newevents" => format!("/apis/events.k8s.io/v1/namespaces/{ns}/events"),
             "leases" => format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"),
@@ -310,11 +311,20 @@ impl Player<'_> {
             return Ok(kept.clone().into());
         }
         let (from, pointer) = place.split_once(' ').ok_or(format!("nothing is kept as {place}"))?;
+        let (pointer, instead) = match pointer.split_once(" or ") {
+            Some((pointer, instead)) => (pointer, Some(Value::from(instead))),
+            None => (pointer, None),
+        };
         let object = match from {
             "last" => self.last.clone(),
-            path => get(&self.stage.client, &Box::pin(self.path(path)).await?).await?,
+            path => match (get(&self.stage.client, &Box::pin(self.path(path)).await?).await, &instead) {
+                (Ok(object), _) => object,
+                (Err(why), None) => return Err(why),
+                (Err(_), Some(_)) => Value::Null,
+            },
         };
-        object.pointer(pointer).cloned().ok_or(format!("{place}: nothing is there in {object}"))
+        let found = object.pointer(pointer).cloned().or(instead);
+        found.ok_or(format!("{place}: nothing is there in {object}"))
     }
 
     /// A body with every `${..}` in its texts filled in; a text that is nothing else becomes the value itself.

@@ -267,7 +267,8 @@ fn conformance_of_sequences_by_chance() {
         return;
     };
     let seed = env::var("PHASELINE_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
-    let level = Level::V1_36;
+    let level = env::var("PHASELINE_CONFORMANCE").unwrap_or_else(|_| "1.36".into());
+    let level = Level::named(&level).expect("a level");
     let plane = ControlPlane::start_with(level.version(), &level.options()).expect("a control plane");
     let differs = |case: &Case, runs: usize| match recorded(case, &plane, runs) {
         Ok(real) => held(case, level, &real, None).differences,
@@ -281,13 +282,14 @@ fn conformance_of_sequences_by_chance() {
         let text = random::generated(*seed);
         let case = script::read(&format!("random/seed-{seed}"), &text).expect("a script");
         let first = differs(&case, 3);
-        eprintln!("seed {seed}: {}", if first.is_empty() { "alike" } else { "differs" });
+        let told = if first.is_empty() { "alike".into() } else { format!("differs\n  {}", first.join("\n  ")) };
+        eprintln!("seed {seed} at {}: {told}", level.name());
         // Whether it differs also from more runs.
         if first.is_empty() || differs(&case, 6).is_empty() {
             return None;
         }
         let small = random::shrunk(&text, |case| !differs(case, 3).is_empty());
-        let file = script::folder().join("random").join(format!("seed-{seed}.yaml"));
+        let file = script::folder().join("random").join(format!("seed-{seed}-at-{}.yaml", level.name()));
         let kept = fs::create_dir_all(script::folder().join("random")).and_then(|()| fs::write(&file, &small));
         kept.expect("the script is kept");
         Some(format!("seed {seed}:\n{small}\n  {}", first.join("\n  ")))

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, env, time::Instant};
 
 use phaseline::{
     manifest::default::Level,
-    sim::apply::{Scope, keep_times, ownership_of_parent, ownership_of_scale},
+    sim::apply::{Scope, keep_times, keep_times_of_scaled, ownership_of_parent, ownership_of_scale},
 };
 use serde_json::{Map, Value, json};
 
@@ -79,7 +79,8 @@ pub(super) fn ours(level: Level, write: &Value) -> Outcome {
                 stored["metadata"][name] = value.clone();
             }
         }
-        keep_times(live, &mut stored);
+        let settle = if sub == "scale" { keep_times_of_scaled } else { keep_times };
+        settle(live, &mut stored);
     }
     Ok(stored)
 }

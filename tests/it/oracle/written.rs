@@ -5,7 +5,7 @@
 
 use std::{env, fs, path::Path};
 
-use phaseline::manifest::default::Level;
+use phaseline::{manifest::default::Level, sim::apply::Scope};
 use serde_json::{Value, json};
 
 use super::{
@@ -22,8 +22,8 @@ fn cases() -> Vec<Value> {
 }
 
 /// A set as a store would give it back.
-fn stored(set: &Value) -> Value {
-    let mut set = set.clone();
+fn stored(level: Level, set: &Value) -> Value {
+    let mut set = Scope::stateful_set(level).stored(set);
     for (name, value) in [("namespace", "default"), ("uid", "1"), ("resourceVersion", "1")] {
         set["metadata"][name] = value.into();
     }
@@ -38,7 +38,7 @@ fn play(case: &Value, level: Level, mut write: impl FnMut(&Value) -> Outcome) ->
         let mut step = step.clone();
         step.as_object_mut().unwrap().remove("outcome");
         if !live.is_null() {
-            step["live"] = stored(&live);
+            step["live"] = stored(level, &live);
         }
         let outcome = write(&step);
         let shown = compared(level, &outcome);

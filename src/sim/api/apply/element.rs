@@ -37,9 +37,11 @@ impl Element {
         let json = || serde_json::from_str::<Value>(rest).map_err(|_| format!("no JSON: {text}"));
         Ok(Some(match kind {
             "f" => Self::Field(rest.to_owned()),
-            "v" => Self::Item(json()?),
+            "v" => Self::Item(as_read(json()?)),
             "k" => match json()? {
-                Value::Object(keys) => Self::Key(keys.into_iter().collect()),
+                Value::Object(keys) => {
+                    Self::Key(keys.into_iter().map(|(name, value)| (name, as_read(value))).collect())
+                }
                 _ => return Err(format!("no keys: {text}")),
             },
             "i" => Self::Index(rest.parse().map_err(|_| format!("no index: {text}"))?),
@@ -119,6 +121,14 @@ impl Ord for Element {
             (Self::Index(left), Self::Index(right)) => left.cmp(right),
             (left, right) => left.rank().cmp(&right.rank()),
         }
+    }
+}
+
+/// A value as the server reads it out of a set: numbers are floats, of integers no more is left than one has.
+fn as_read(value: Value) -> Value {
+    match value.as_f64() {
+        Some(float) => float.into(),
+        None => value,
     }
 }
 

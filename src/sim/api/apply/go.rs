@@ -66,7 +66,11 @@ fn number(number: &Number) -> String {
         return whole.to_string();
     }
     let float = number.as_f64().unwrap_or_default();
-    if float == 0.0 || (1e-4..1e6).contains(&float.abs()) {
+    if float == 0.0 {
+        // On the way through YAML and JSON it has lost its sign.
+        return "0".to_owned();
+    }
+    if (1e-4..1e6).contains(&float.abs()) {
         return float.to_string();
     }
     let text = format!("{float:e}");

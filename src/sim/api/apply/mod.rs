@@ -194,7 +194,8 @@ impl Scope {
         let noted = noted.and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
         let Some(noted) = noted.filter(|_| manager == "kubectl") else { return conflicts };
         let same_version = noted.get("apiVersion").is_some_and(|version| version == self.group_version);
-        if !same_version || validate::check(self.shape(), &noted).is_err() {
+        // Neither is compared where it has an item twice.
+        if !same_version || [&noted, live].iter().any(|it| validate::check(self.shape(), it).is_err()) {
             return conflicts;
         }
         let change = Comparison::of(self.shape(), &noted, live);
@@ -273,6 +274,13 @@ impl Scope {
         let text = |name: &str| object.get("metadata").and_then(|it| it.get(name)).and_then(Value::as_str);
         let kind = group_version_kind(self.group_version, self.kind);
         format!("{}/{}; {kind}", text("namespace").unwrap_or_default(), text("name").unwrap_or_default())
+    }
+}
+
+/// The same for a set that was scaled: what is spelled anew by it counts as a change.
+pub fn keep_times_of_scaled(old: &Value, new: &mut Value) {
+    if scale::is_spelled_alike(old) {
+        keep_times(old, new);
     }
 }
 

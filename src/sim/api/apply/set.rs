@@ -129,6 +129,17 @@ impl FieldSet {
         }
     }
 
+    /// Whether Go's JSON spells it as the server's writer of sets does, which has items in the order of their values (80
+    /// before 443) where Go has keys in that of their letters, and escapes fewer characters.
+    pub(super) fn is_spelled_alike(&self) -> bool {
+        const ESCAPED_BY_GO: [char; 7] = ['<', '>', '&', '\u{2028}', '\u{2029}', '\u{8}', '\u{c}'];
+        let nodes = || self.nodes.iter().filter(|(_, node)| !node.is_empty());
+        let keys: Vec<String> = nodes().map(|(element, _)| element.print()).collect();
+        keys.is_sorted()
+            && !keys.iter().any(|key| key.contains(ESCAPED_BY_GO))
+            && nodes().all(|(_, node)| node.below.is_spelled_alike())
+    }
+
     /// As `fieldsV1` has it.
     pub(super) fn to_json(&self) -> Value {
         let mut out = Map::new();
@@ -195,6 +206,23 @@ mod tests {
         for wrong in [json!([]), json!({"a": {}}), json!({"k:x": {}}), json!({"i:x": {}}), json!({"f:a": 1})] {
             assert!(FieldSet::from_json(&wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sets_that_go_would_spell_otherwise_are_known() {
+        let is_alike = |fields| FieldSet::from_json(&fields).unwrap().is_spelled_alike();
+        let ports = |first: u32, second: u32| {
+            let key = |port| format!("k:{{\"containerPort\":{port},\"protocol\":\"TCP\"}}");
+            json!({"f:ports": {".": {}, (key(first)): {".": {}, "f:name": {}}, (key(second)): {}}})
+        };
+        assert!(is_alike(ports(8080, 9090)));
+        assert!(!is_alike(ports(80, 443)));
+        assert!(is_alike(json!({"f:labels": {".": {}, "f:a": {}, "f:\"\u{1}": {}}})));
+        for key in ["f:<", "f:a>", "f:&", "f:\u{2028}", "f:\u{8}"] {
+            assert!(!is_alike(json!({"f:labels": {".": {}, (key): {}}})), "{key}");
+        }
+        // That is escaped by either of them, before it becomes a key.
+        assert!(is_alike(json!({"f:finalizers": {"v:\"\\u003c\"": {}}})));
     }
 
     #[test]
