@@ -168,6 +168,10 @@ impl Shown {
 
     /// A value that the server keeps as the bytes that it came in.
     pub(crate) fn raw(value: &Value) -> Self {
+        if value.is_null() {
+            let nothing = "runtime.RawExtension{Raw:[]uint8(nil), Object:runtime.Object(nil)}";
+            return Self { json: "null".to_owned(), go: nothing.to_owned() };
+        }
         let json = go_json::with_integers(value);
         let bytes: Vec<String> = json.bytes().map(|byte| format!("{byte:#x}")).collect();
         let bytes = format!("[]uint8{{{}}}", bytes.join(", "));

@@ -37,6 +37,9 @@ impl Comparison {
         if !self.seen.insert(name.to_owned()) {
             return;
         }
+        if ours.name != name {
+            self.differences.push(format!("{name} is called {} in the table", ours.name));
+        }
         let theirs: Vec<Value> = self.types[name].as_array().cloned().unwrap_or_default();
         for field in ours.fields.iter().filter(|field| field.since <= self.level) {
             if !theirs.iter().any(|their| their["name"] == field.name) {
@@ -82,6 +85,12 @@ fn difference(ours: &Field, theirs: &Value) -> Option<String> {
         Kind::Object(_) => shape.is_empty() || shape == "pointer",
         Kind::Objects(_) => shape == "list",
     };
+    if ours.go_type() != theirs["go"].as_str().unwrap_or_default() {
+        return Some(format!("its Go type is {} there", theirs["go"]));
+    }
+    if ours.inlined != theirs["inline"].as_str() {
+        return Some(format!("it comes from {} there", theirs["inline"]));
+    }
     if !same_kind {
         return Some(format!("there it is {name} {shape}"));
     }

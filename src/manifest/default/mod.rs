@@ -35,7 +35,7 @@ pub(crate) use claim::PERSISTENT_VOLUME_CLAIM_SPEC;
 pub(crate) use meta::OBJECT_META;
 pub(crate) use pod::POD_SPEC;
 use schema::Reading;
-pub(crate) use schema::{Kind, Merge, Object, Type};
+pub(crate) use schema::{Field, Kind, Merge, Object, Type};
 pub(crate) use time::is_time;
 pub(crate) use workload::{SCALE, STATEFUL_SET, STATEFUL_SET_SPEC};
 

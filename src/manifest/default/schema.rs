@@ -1,6 +1,8 @@
 //! How one API object is described: its known fields, when each is written, what an absent one becomes, and by which
 //! parts an apply takes it.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::Level;
@@ -18,6 +20,8 @@ pub(super) struct Reading {
 
 /// An API struct: its known fields, and the rules beyond them.
 pub(crate) struct Object {
+    /// Its Go type, without the package.
+    pub(crate) name: &'static str,
     pub(crate) fields: &'static [Field],
     /// Whether an apply takes it as one value, whatever field holds it.
     pub(crate) whole: bool,
@@ -27,8 +31,8 @@ pub(crate) struct Object {
 
 impl Object {
     /// An object without rules beyond those of its fields.
-    pub(super) const fn of(fields: &'static [Field]) -> Self {
-        Self { fields, whole: false, then: None }
+    pub(super) const fn of(name: &'static str, fields: &'static [Field]) -> Self {
+        Self { name, fields, whole: false, then: None }
     }
 
     /// An apply takes it as one value.
@@ -54,6 +58,10 @@ impl Object {
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
+    /// Its Go type, where that is not the one that its kind mostly has.
+    go: Option<&'static str>,
+    /// The Go struct within the object's that has it, where there is one.
+    pub(crate) inlined: Option<&'static str>,
     pub(super) presence: Presence,
     pub(super) default: Fill,
     /// The first level that knows the field: before, an apply that has it is refused, and a create drops it.
@@ -199,6 +207,27 @@ impl Type {
 }
 
 impl Kind {
+    /// The Go type that mostly has it.
+    pub(crate) fn go_type(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Text => "string",
+            Self::Flag => "bool",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Quantity => "resource.Quantity",
+            Self::IntOrText => "intstr.IntOrString",
+            Self::Time => "v1.Time",
+            Self::Raw => "v1.FieldsV1",
+            Self::Texts => "[]string",
+            Self::Int32s => "[]int32",
+            Self::Int64s => "[]int64",
+            Self::TextMap => "map[string]string",
+            Self::QuantityMap => "v1.ResourceList",
+            Self::Object(of) => return Cow::Owned(format!("v1.{}", of.name)),
+            Self::Objects(of) => return Cow::Owned(format!("[]v1.{}", of.name)),
+        })
+    }
+
     /// How an apply takes it where nothing else is said.
     const fn merge(self) -> Merge {
         match self {
@@ -253,7 +282,34 @@ impl Field {
 
     const fn new(name: &'static str, kind: Kind, presence: Presence) -> Self {
         let (since, kept_since) = (Level::V1_33, Some(Level::V1_33));
-        Self { name, kind, presence, default: Fill::Nothing, since, kept_since, merge: kind.merge() }
+        Self {
+            name,
+            kind,
+            go: None,
+            inlined: None,
+            presence,
+            default: Fill::Nothing,
+            since,
+            kept_since,
+            merge: kind.merge(),
+        }
+    }
+
+    /// Its Go type without a pointer, as a server names it.
+    pub(crate) fn go_type(&self) -> Cow<'static, str> {
+        self.go.map_or_else(|| self.kind.go_type(), Cow::Borrowed)
+    }
+
+    /// Says its Go type.
+    pub(super) const fn go(mut self, name: &'static str) -> Self {
+        self.go = Some(name);
+        self
+    }
+
+    /// It comes with a struct within the object's.
+    pub(super) const fn inlined(mut self, from: &'static str) -> Self {
+        self.inlined = Some(from);
+        self
     }
 
     /// What it holds.

@@ -86,9 +86,9 @@ fn misfit(resource: Resource, version: &str, kind: &str, level: Level) -> String
     }
     format!(
         "{said} in version \"{own}\" cannot be handled as a {}: no kind \"{said}\" is registered for version \"{at}\" \
-         in scheme \"pkg/runtime/scheme.go:{}\"",
+         in scheme {:?}",
         resource.kind(),
-        if level < Level::V1_36 { 110 } else { 111 }
+        scheme(level)
     )
 }
 
@@ -98,18 +98,12 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
     match media(request) {
         "" | "application/json" => {
             let told = |why: String| {
+                let summary = summary(&request.body);
                 Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json \
-                     parse error: {why} ({})",
-                    summary(&request.body)
+                    "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
                 ))
             };
-            let words = |error: serde_json::Error| go_syntax::fault(&request.body).unwrap_or_else(|| error.to_string());
-            let value: Value = serde_json::from_slice(&request.body).map_err(|error| told(words(error)))?;
-            match unnamed(&value) {
-                Some(why) => Err(told(why)),
-                None => Ok(value),
-            }
+            named(&request.body).map_err(told)
         }
         "application/yaml" => yaml(&request.body).map_err(|why| {
             let words =
@@ -122,6 +116,19 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
             "the body of the request was in an unknown format - accepted media types include: application/json, \
              application/yaml, application/vnd.kubernetes.protobuf",
         )),
+    }
+}
+
+/// The JSON of something that may say its version and kind.
+fn named(body: &[u8]) -> Result<Value, String> {
+    let told = |why: String| format!("couldn't get version/kind; json parse error: {why}");
+    let words = |error: serde_json::Error| go_syntax::fault(body).unwrap_or_else(|| error.to_string());
+    let value: Value = serde_json::from_slice(body).map_err(|error| told(words(error)))?;
+    match unnamed(&value) {
+        Some(why) => Err(told(why)),
+        // Nothing at all is an object without fields.
+        None if value.is_null() => Ok(Value::Object(Default::default())),
+        None => Ok(value),
     }
 }
 
@@ -208,19 +215,27 @@ pub(super) fn go_kind(value: &Value) -> &'static str {
 }
 
 /// The `DeleteOptions` of a body; none where it is empty.
-pub(super) fn options(request: &Request) -> Result<Option<Value>, Status> {
+pub(super) fn options(request: &Request, level: Level) -> Result<Option<Value>, Status> {
     if request.body.is_empty() {
         return Ok(None);
     }
-    let value: Value = serde_json::from_slice(&request.body).map_err(|_| {
-        Status::bad_request("couldn't get version/kind; json parse error: unexpected end of JSON input")
-    })?;
-    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-    if !value.is_object() || kind != "DeleteOptions" {
-        let words = format!(
-            "no kind {kind:?} is registered for version \"meta.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\""
-        );
-        return Err(Status::bad_request(words));
+    let value = named(&request.body).map_err(|why| unread_options(why, level))?;
+    let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let kind = text("kind").unwrap_or("DeleteOptions");
+    if kind != "DeleteOptions" {
+        let version = text("apiVersion").unwrap_or("meta.k8s.io/v1");
+        let words = format!("no kind {kind:?} is registered for version {version:?} in scheme {:?}", scheme(level));
+        return Err(unread_options(words, level));
     }
     Ok(Some(value))
+}
+
+/// Options that cannot be read: before 1.36 they count as the server's fault.
+pub(super) fn unread_options(words: String, level: Level) -> Status {
+    if level < Level::V1_36 { Status::new(500, "", words) } else { Status::bad_request(words) }
+}
+
+/// The place in its own source by which a server names what it knows.
+pub(super) fn scheme(level: Level) -> &'static str {
+    if level < Level::V1_36 { "pkg/runtime/scheme.go:110" } else { "pkg/runtime/scheme.go:111" }
 }

@@ -2,14 +2,15 @@
 //!
 //! Types and fields are those of the table of [`default`](crate::manifest::default); where it has none, everything fits.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::body::go_kind;
-use crate::manifest::default::{self, Kind, Level, Object};
+use crate::manifest::default::{self, Field, Kind, Level, Object};
 use crate::manifest::quantity::{Rounding, canonical};
 use crate::sim::resource::Resource;
 
@@ -56,7 +57,7 @@ pub(super) fn check(resource: Resource, object: &Value, level: Level) -> Result<
     let Some(fields) = object.as_object() else { return Ok(()) };
     for (name, value) in fields {
         if let Some(kind) = known.top(name) {
-            let at = At { path: name.clone(), parent: resource.kind().to_owned() };
+            let at = At { path: name.clone(), parent: resource.kind(), go: kind.go_type() };
             fits(kind, value, &at, level)?;
         }
     }
@@ -64,108 +65,84 @@ pub(super) fn check(resource: Resource, object: &Value, level: Level) -> Result<
 }
 
 /// Where a value is, as Go names it: without the numbers of items, and with the struct that has the field.
-struct At {
+struct At<'a> {
     path: String,
-    parent: String,
+    parent: &'a str,
+    /// The type that is expected here.
+    go: Cow<'a, str>,
 }
 
-impl At {
-    fn refuse(&self, value: &Value, into: &str) -> String {
+impl At<'_> {
+    fn refuse(&self, value: &Value) -> String {
         let number = match value {
-            Value::Number(number) if into.starts_with("int") => format!(" {number}"),
+            Value::Number(number) if self.go.starts_with("int") => format!(" {number}"),
             _ => String::new(),
         };
-        let (parent, path) = (&self.parent, &self.path);
-        format!("json: cannot unmarshal {}{number} into Go struct field {parent}.{path} of type {into}", go_kind(value))
+        let Self { path, parent, go } = self;
+        format!("json: cannot unmarshal {}{number} into Go struct field {parent}.{path} of type {go}", go_kind(value))
     }
 
-    /// A field of the object here.
-    fn field(&self, name: &str) -> Self {
-        Self { path: format!("{}.{name}", self.path), parent: self.own() }
+    /// A field of the object here. From 1.36 on the struct within it that has the field is named too.
+    fn field(&self, of: &'static Object, field: &Field, level: Level) -> At<'static> {
+        let inlined = field.inlined.filter(|_| level >= Level::V1_36).map(|it| format!("{it}.")).unwrap_or_default();
+        At { path: format!("{}.{inlined}{}", self.path, field.name), parent: of.name, go: field.go_type() }
     }
 
-    /// The struct of the object here.
-    fn own(&self) -> String {
-        let name = self.path.rsplit('.').next().unwrap_or_default();
-        let named = |to: &str| to.to_owned();
-        match (self.parent.as_str(), name) {
-            ("PodTemplateSpec", "spec") => named("PodSpec"),
-            (parent, "spec" | "status") => format!("{parent}{}", capital(name)),
-            (_, "metadata") => named("ObjectMeta"),
-            (_, "template") => named("PodTemplateSpec"),
-            (_, "containers" | "initContainers") => named("Container"),
-            (_, "env") => named("EnvVar"),
-            (_, "valueFrom") => named("EnvVarSource"),
-            ("Container", "ports") => named("ContainerPort"),
-            (_, "resources") => named("ResourceRequirements"),
-            (_, "updateStrategy") => named("StatefulSetUpdateStrategy"),
-            (_, "rollingUpdate") => named("RollingUpdateStatefulSetStrategy"),
-            (_, "ordinals") => named("StatefulSetOrdinals"),
-            (_, "selector" | "labelSelector") => named("LabelSelector"),
-            (_, "matchExpressions") => named("LabelSelectorRequirement"),
-            (_, "livenessProbe" | "readinessProbe" | "startupProbe") => named("Probe"),
-            (_, "httpGet") => named("HTTPGetAction"),
-            (_, "tcpSocket") => named("TCPSocketAction"),
-            ("PodSpec", "securityContext") => named("PodSecurityContext"),
-            (_, "volumeClaimTemplates") => named("PersistentVolumeClaim"),
-            (_, many) => capital(many.strip_suffix('s').unwrap_or(many)),
-        }
+    /// The same place, of which the type reads another one first.
+    fn read_as<'b>(&'b self, go: &'b str) -> At<'b> {
+        At { path: self.path.clone(), parent: self.parent, go: Cow::Borrowed(go) }
+    }
+
+    /// An item of the list here, or an entry of the map.
+    fn item(&self) -> At<'_> {
+        let go = self.go.split_once(']').map_or(&*self.go, |(_, item)| item);
+        self.read_as(go)
     }
 }
 
-fn capital(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn fits(kind: Kind, value: &Value, at: &At, level: Level) -> Result<(), String> {
+fn fits(kind: Kind, value: &Value, at: &At<'_>, level: Level) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
     }
     match (kind, value) {
-        (Kind::Raw | Kind::IntOrText, _)
-        | (Kind::Text, Value::String(_))
-        | (Kind::Flag, Value::Bool(_))
-        | (Kind::Time, Value::String(_)) => Ok(()),
+        (Kind::Raw, _) | (Kind::Text | Kind::Time, Value::String(_)) | (Kind::Flag, Value::Bool(_)) => Ok(()),
         (Kind::Int32, Value::Number(number)) if number.as_i64().is_some_and(|it| i32::try_from(it).is_ok()) => Ok(()),
         (Kind::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
+        (Kind::IntOrText, Value::String(_)) => Ok(()),
+        (Kind::IntOrText, other) => fits(Kind::Int32, other, &at.read_as("int32"), level),
         (Kind::Quantity, value) => quantity(value),
-        (Kind::TextMap, Value::Object(map)) => {
-            let wrong = map.values().find(|value| !value.is_string() && !value.is_null());
-            wrong.map_or(Ok(()), |value| Err(at.refuse(value, "string")))
-        }
+        (Kind::TextMap, Value::Object(map)) => all(Kind::Text, map.values(), at, level),
         (Kind::QuantityMap, Value::Object(map)) => map.values().try_for_each(quantity),
-        (Kind::Object(of), Value::Object(map)) => object(of, map, at, level),
-        (Kind::Objects(of), Value::Array(items)) => items.iter().try_for_each(|item| match item {
-            Value::Object(map) => object(of, map, at, level),
-            Value::Null => Ok(()),
-            other => Err(at.refuse(other, &format!("v1.{}", at.own()))),
+        (Kind::Object(of), Value::Object(map)) => map.iter().try_for_each(|(name, value)| {
+            let Some(field) = of.field(name, Some(level)) else { return Ok(()) };
+            fits(field.kind, value, &at.field(of, field, level), level)
         }),
-        (Kind::Texts, Value::Array(items)) => items.iter().try_for_each(|it| fits(Kind::Text, it, at, level)),
-        (Kind::Int32s, Value::Array(items)) => items.iter().try_for_each(|it| fits(Kind::Int32, it, at, level)),
-        (Kind::Int64s, Value::Array(items)) => items.iter().try_for_each(|it| fits(Kind::Int64, it, at, level)),
-        (Kind::Text, other) => Err(at.refuse(other, "string")),
-        (Kind::Flag, other) => Err(at.refuse(other, "bool")),
-        (Kind::Int32, other) => Err(at.refuse(other, "int32")),
-        (Kind::Int64, other) => Err(at.refuse(other, "int64")),
-        (Kind::Time, other) => Err(format!("json: cannot unmarshal {} into Go value of type string", go_kind(other))),
-        (Kind::TextMap, other) => Err(at.refuse(other, "map[string]string")),
-        (Kind::QuantityMap, other) => Err(at.refuse(other, "v1.ResourceList")),
-        (Kind::Texts, other) => Err(at.refuse(other, "[]string")),
-        (Kind::Int32s, other) => Err(at.refuse(other, "[]int32")),
-        (Kind::Int64s, other) => Err(at.refuse(other, "[]int64")),
-        (Kind::Object(_), other) => Err(at.refuse(other, &format!("v1.{}", at.own()))),
-        (Kind::Objects(_), other) => Err(at.refuse(other, &format!("[]v1.{}", at.own()))),
+        (Kind::Objects(of), Value::Array(items)) => all(Kind::Object(of), items.iter(), at, level),
+        (Kind::Texts, Value::Array(items)) => all(Kind::Text, items.iter(), at, level),
+        (Kind::Int32s, Value::Array(items)) => all(Kind::Int32, items.iter(), at, level),
+        (Kind::Int64s, Value::Array(items)) => all(Kind::Int64, items.iter(), at, level),
+        (Kind::Time, other) => Err(at.read_as("string").refuse(other)),
+        (
+            Kind::Text
+            | Kind::Flag
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::TextMap
+            | Kind::QuantityMap
+            | Kind::Texts
+            | Kind::Int32s
+            | Kind::Int64s
+            | Kind::Object(_)
+            | Kind::Objects(_),
+            other,
+        ) => Err(at.refuse(other)),
     }
 }
 
-fn object(of: &'static Object, map: &Map<String, Value>, at: &At, level: Level) -> Result<(), String> {
-    for (name, value) in map {
-        if let Some(field) = of.field(name, Some(level)) {
-            fits(field.kind, value, &at.field(name), level)?;
-        }
-    }
-    Ok(())
+/// The items of a list, or the entries of a map.
+fn all<'v>(kind: Kind, mut items: impl Iterator<Item = &'v Value>, at: &At<'_>, level: Level) -> Result<(), String> {
+    let at = at.item();
+    items.try_for_each(|item| fits(kind, item, &at, level))
 }
 
 fn quantity(value: &Value) -> Result<(), String> {

@@ -8,7 +8,7 @@ use super::Terms;
 use super::route::Sub;
 use super::terms::Unknown;
 use super::update::{Owned, change};
-use super::{decode, json_patch, strategic};
+use super::{body, decode, json_patch, strategic};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
 use crate::sim::store::Key;
@@ -73,7 +73,7 @@ pub(super) fn patch(
     if !same("kind", key.resource.kind()) || !same("apiVersion", key.resource.api_version()) {
         let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
         let (kind, version) = (text("kind"), text("apiVersion"));
-        let scheme = "in scheme \"pkg/runtime/scheme.go:111\"";
+        let scheme = format!("in scheme {:?}", body::scheme(level));
         return Err(unfit(&format!("no kind {kind:?} is registered for version {version:?} {scheme}"), &new));
     }
     decode::check(key.resource, &new, level).map_err(|why| unfit(&why, &new))?;

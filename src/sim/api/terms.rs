@@ -110,7 +110,7 @@ pub(super) fn refused(options: &str, causes: &[Cause]) -> Status {
 
 /// The terms of a DELETE: its body, or its query where it has none.
 pub(super) fn deletion(request: &Request, compat: Compat) -> Result<Deletion, Status> {
-    let body = super::body::options(request)?;
+    let body = super::body::options(request, compat.level())?;
     deletion_of(body.as_ref(), &request.query, compat)
 }
 
@@ -134,7 +134,7 @@ pub(super) fn deletion_of(
     };
     let grace = match said("gracePeriodSeconds") {
         None => None,
-        Some(value) => Some(seconds(&value, body.is_some())?),
+        Some(value) => Some(seconds(&value, body.is_some(), compat)?),
     };
     let mut causes = Vec::new();
     let orphan = said("orphanDependents").as_ref().and_then(truth);
@@ -186,15 +186,16 @@ pub(super) fn deletion_of(
 }
 
 /// A number of seconds, of a body or of a query.
-fn seconds(value: &Value, of_body: bool) -> Result<i64, Status> {
+fn seconds(value: &Value, of_body: bool, compat: Compat) -> Result<i64, Status> {
     let number = if of_body { value.as_i64() } else { value.as_str().and_then(|text| text.parse().ok()) };
     number.ok_or_else(|| match value {
         Value::String(text) if !of_body => {
             Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
         }
-        _ => Status::bad_request(format!(
-            "json: cannot unmarshal {} into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
-            super::body::go_kind(value)
-        )),
+        _ => {
+            let kind = super::body::go_kind(value);
+            let field = "Go struct field DeleteOptions.gracePeriodSeconds of type int64";
+            super::body::unread_options(format!("json: cannot unmarshal {kind} into {field}"), compat.level())
+        }
     })
 }

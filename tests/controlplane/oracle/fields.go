@@ -26,6 +26,10 @@ type fieldOf struct {
 	// The Go type without pointer, list and map: string, bool, int32, a type with a form of its own (Quantity, Time,
 	// IntOrString, FieldsV1), or a struct that is described too.
 	Type string `json:"type"`
+	// The whole Go type but for a pointer, as the server names it in what it refuses to read.
+	Go string `json:"go"`
+	// The struct that is inlined and has the field, where it is not the one described itself.
+	Inline string `json:"inline,omitempty"`
 	// pointer, list or map (of strings to the type); none for a plain value.
 	Shape     string `json:"shape,omitempty"`
 	OmitEmpty bool   `json:"omitEmpty,omitempty"`
@@ -55,11 +59,17 @@ func collect(server *server, of reflect.Type, schema *spec.Schema, found *[]fiel
 			continue
 		}
 		if name == "" && (member.Anonymous || strings.Contains(options, "inline")) {
+			before := len(*found)
 			collect(server, member.Type, schema, found, types)
+			for index := before; index < len(*found); index++ {
+				entry := &(*found)[index]
+				entry.Inline = strings.TrimSuffix(member.Type.Name()+"."+entry.Inline, ".")
+			}
 			continue
 		}
 		entry := fieldOf{Name: name, OmitEmpty: strings.Contains(options, "omitempty"), OmitZero: strings.Contains(options, "omitzero")}
 		inner := member.Type
+		entry.Go = strings.TrimPrefix(inner.String(), "*")
 		switch {
 		case hasOwnForm(inner):
 		case inner.Kind() == reflect.Pointer:

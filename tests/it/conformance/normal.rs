@@ -29,7 +29,7 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
     ("the object within the message about a merge patch that cannot be read", "all of it, in the order of Go's fields"),
     ("who built the server, when and for what", "nobody asks"),
     (
-        "what a parser says of a text that is no JSON",
+        "what a parser says of a text that is no YAML",
         "the words are those of Go's parser; status, reason and the rest are compared",
     ),
     (
@@ -311,7 +311,7 @@ impl Names<'_> {
         let mut text = text.replace(self.namespace, "NS");
         text = with_words(&text, |word| self.word(word));
         if key == "message" || key == "out" || key == "err" {
-            text = without_parser(&without_versions(&without_addresses(&without_object(&text))));
+            text = without_versions(&without_addresses(&without_object(&text)));
         }
         text.into()
     }
@@ -378,18 +378,6 @@ fn without_addresses(text: &str) -> String {
         result.push_str(part.trim_start_matches(|it: char| it.is_ascii_hexdigit()));
     }
     result
-}
-
-/// The words of Go's JSON parser.
-fn without_parser(text: &str) -> String {
-    for words in ["error decoding patch: ", "json parse error: ", "continue key is not valid: "] {
-        if let Some((before, said)) = text.split_once(words)
-            && !["json: cannot", "unexpected end"].iter().any(|it| said.starts_with(it))
-        {
-            return format!("{before}{words}NO JSON");
-        }
-    }
-    text.to_owned()
 }
 
 /// Numbers in messages are resourceVersions where they stand in certain brackets or behind certain words.

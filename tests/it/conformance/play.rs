@@ -103,13 +103,13 @@ impl Player<'_> {
                 self.last = came["body"].clone();
                 // A real request takes its time, which in virtual time nothing does.
                 sleep(REQUEST).await;
-                self.answers.push(Answer { step: format!("{} {}", request.verb, request.path), came });
+                self.answers.push(Answer { step: step.called().unwrap_or_default(), came });
             }
             Step::Kubectl(command) => {
                 let kubectl = self.stage.kubectl.as_ref().ok_or("no kubectl here")?;
                 let (args, stdin) = (self.filled(&command.args).await?, command.stdin.clone());
                 let came = kubectl.run(self.namespace, &args, stdin, command.subset).await?;
-                self.answers.push(Answer { step: format!("kubectl {}", command.args), came });
+                self.answers.push(Answer { step: step.called().unwrap_or_default(), came });
             }
             Step::Start(command) => {
                 let kubectl = self.stage.kubectl.as_ref().ok_or("no kubectl here")?;

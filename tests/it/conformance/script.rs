@@ -19,17 +19,28 @@ pub(super) struct Case {
     pub(super) levels: Vec<Level>,
     /// Why only the embedded cluster can play it, where that is so.
     pub(super) embedded_only: Option<String>,
-    /// Why it differs, where that is known and stays so.
-    pub(super) known: Vec<(Level, String)>,
+    /// Steps that are known to differ.
+    pub(super) known: Vec<Known>,
     /// What is done, in order.
     pub(super) steps: Vec<Step>,
 }
 
 impl Case {
-    /// Why it differs at a level, where that is known.
-    pub(super) fn known_at(&self, level: Level) -> Option<&str> {
-        self.known.iter().find(|it| it.0 == level).map(|it| it.1.as_str())
+    /// The steps that are known to differ at a level.
+    pub(super) fn known_at(&self, level: Level) -> Vec<&str> {
+        self.known.iter().filter(|it| it.levels.contains(&level)).map(|it| it.step.as_str()).collect()
     }
+}
+
+/// A step that differs for a reason that stays.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Known {
+    /// The step, as the report shows it.
+    pub(super) step: String,
+    /// Where.
+    pub(super) levels: Vec<Level>,
+    /// The reason.
+    pub(super) why: String,
 }
 
 /// One thing to do.
@@ -51,6 +62,17 @@ pub(super) enum Step {
     Sleep(Duration),
     /// Remembers texts under names.
     Keep(Vec<(String, String)>),
+}
+
+impl Step {
+    /// As answers and the report name it; none where it answers nothing.
+    pub(super) fn called(&self) -> Option<String> {
+        match self {
+            Self::Request(request) => Some(format!("{} {}", request.verb, request.path)),
+            Self::Kubectl(command) => Some(format!("kubectl {}", command.args)),
+            Self::Start(_) | Self::Stop | Self::Wait(_) | Self::Settle(_) | Self::Sleep(_) | Self::Keep(_) => None,
+        }
+    }
 }
 
 /// A request.
@@ -128,35 +150,44 @@ pub(super) fn read(name: &str, text: &str) -> Result<Case, String> {
             return Err(format!("`{key}` is no key of a case"));
         }
     }
-    let levels = match &file["levels"] {
-        Value::Null => vec![Level::V1_36, Level::V1_33],
-        Value::Array(names) => {
-            let level = |it: &Value| Level::named(it.as_str()?);
-            names.iter().map(|it| level(it).ok_or(format!("{it} is no level"))).collect::<Result<_, _>>()?
-        }
-        other => return Err(format!("levels: {other}")),
-    };
+    let levels = levels(&file["levels"], &[Level::V1_36, Level::V1_33])?;
     let steps = file["steps"].as_array().ok_or("no steps")?;
+    let steps: Vec<Step> = steps.iter().map(step).collect::<Result<_, _>>()?;
     Ok(Case {
         name: name.to_owned(),
         title: file["case"].as_str().ok_or("no `case`")?.to_owned(),
-        known: known(&file["known"], &levels)?,
+        known: known(&file["known"], &levels, &steps)?,
         levels,
         embedded_only: file["embedded"].as_str().map(str::to_owned),
-        steps: steps.iter().map(step).collect::<Result<_, _>>()?,
+        steps,
     })
 }
 
-/// A reason for all levels, or one for each of some.
-fn known(value: &Value, levels: &[Level]) -> Result<Vec<(Level, String)>, String> {
+/// Levels by their names.
+fn levels(value: &Value, default: &[Level]) -> Result<Vec<Level>, String> {
+    match value {
+        Value::Null => Ok(default.to_vec()),
+        Value::Array(names) => {
+            let level = |it: &Value| Level::named(it.as_str()?);
+            names.iter().map(|it| level(it).ok_or(format!("{it} is no level"))).collect()
+        }
+        other => Err(format!("levels: {other}")),
+    }
+}
+
+/// Steps with reasons. Each names one step, so that all others are compared.
+fn known(value: &Value, of_case: &[Level], steps: &[Step]) -> Result<Vec<Known>, String> {
+    let one = |mark: &Value| {
+        let text = |key: &str| mark[key].as_str().map(str::to_owned).ok_or(format!("a known step has a `{key}`"));
+        let (step, why) = (text("step")?, text("why")?);
+        match steps.iter().filter(|it| it.called().as_ref() == Some(&step)).count() {
+            1 => Ok(Known { step, levels: levels(&mark["levels"], of_case)?, why }),
+            count => Err(format!("`{step}` names {count} steps")),
+        }
+    };
     match value {
         Value::Null => Ok(Vec::new()),
-        Value::String(why) => Ok(levels.iter().map(|level| (*level, why.clone())).collect()),
-        Value::Object(map) => {
-            let one = |(level, why): (&String, &Value)| Some((Level::named(level)?, why.as_str()?.to_owned()));
-            let all: Option<_> = map.iter().map(one).collect();
-            all.ok_or_else(|| "known takes levels and reasons".into())
-        }
+        Value::Array(marks) => marks.iter().map(one).collect(),
         other => Err(format!("known: {other}")),
     }
 }
@@ -305,4 +336,13 @@ pub(super) fn merge(target: &mut Value, patch: &Value) {
 #[test]
 fn every_script_can_be_read() {
     assert!(!all().is_empty());
+}
+
+#[test]
+fn what_is_known_to_differ_is_one_step() {
+    let read = |known: &str| read("a/b", &format!("case: c\nknown: {known}\nsteps: [GET sts, GET pods, GET pods]"));
+    let case = read("[{step: GET sts, why: so, levels: [\"1.33\"]}]").unwrap();
+    assert_eq!((case.known_at(Level::V1_33), case.known_at(Level::V1_36)), (vec!["GET sts"], vec![]));
+    assert_eq!(read("[{step: GET pods, why: so}]").unwrap_err(), "`GET pods` names 2 steps");
+    assert!(read("[{step: GET sts}]").is_err() && read("so").is_err());
 }

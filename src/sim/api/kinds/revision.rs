@@ -15,10 +15,7 @@ pub(super) fn shape(object: &mut Map<String, Value>, _: Compat) {
 }
 
 pub(super) fn check(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if let Some(number) = object["revision"].as_i64().filter(|number| *number < 0) {
-        causes.push(Cause::invalid("revision", &number.into(), "must be greater than or equal to 0"));
-    }
+    let mut causes = number(object);
     match object.get("data") {
         None => causes.push(Cause::required("data", "data is mandatory")),
         Some(Value::Object(_)) => {}
@@ -27,8 +24,15 @@ pub(super) fn check(object: &Value) -> Vec<Cause> {
     causes
 }
 
+fn number(object: &Value) -> Vec<Cause> {
+    let negative = object["revision"].as_i64().filter(|number| *number < 0);
+    let cause = |number: i64| Cause::invalid("revision", &number.into(), "must be greater than or equal to 0");
+    negative.map(cause).into_iter().collect()
+}
+
+/// Data that is as it was need not be in order.
 pub(super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
-    let mut causes = check(new);
+    let mut causes = number(new);
     if old.get("data") != new.get("data") {
         let data = new.get("data").unwrap_or(&Value::Null);
         causes.push(Cause::shown("data", Shown::raw(data).at(compat.level()), "field is immutable"));
