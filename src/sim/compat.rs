@@ -36,6 +36,15 @@ impl Compat {
         }
     }
 
+    /// The resource version at which the watch caches of a new server begin: at 1.33 it has written down by then how far
+    /// its store is compacted.
+    pub const fn first_version(self) -> u64 {
+        match self.version {
+            Version::V1_33 => 2,
+            Version::V1_36 | Version::V1_37 => 1,
+        }
+    }
+
     /// As `/version` states it.
     pub const fn git_version(self) -> &'static str {
         match self.version {

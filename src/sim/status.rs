@@ -17,6 +17,8 @@ pub struct Status {
     pub details: Value,
     /// `metadata.continue`: where a list may go on; empty where it may not.
     pub page: String,
+    /// What the client is warned of besides.
+    pub warnings: Box<[String]>,
 }
 
 /// One of the causes of a refusal.
@@ -33,6 +35,11 @@ pub struct Cause {
 impl Cause {
     /// A value that may not be; it is shown as JSON.
     pub fn invalid(field: &str, value: &Value, why: &str) -> Self {
+        Self::shown(field, &value.to_string(), why)
+    }
+
+    /// The same of a value that the server does not show as JSON.
+    pub fn shown(field: &str, value: &str, why: &str) -> Self {
         let message = format!("Invalid value: {value}: {why}");
         Self { reason: "FieldValueInvalid", message, field: field.to_owned() }
     }
@@ -48,8 +55,8 @@ impl Cause {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {why}"), field: field.to_owned() }
     }
 
-    /// A value that is none of those there are; these are shown sorted.
-    pub fn unsupported(field: &str, value: &Value, supported: &[&str]) -> Self {
+    /// A value, as it is shown, that is none of those there are; these are shown sorted.
+    pub fn unsupported(field: &str, value: &str, supported: &[&str]) -> Self {
         let mut sorted: Vec<String> = supported.iter().map(|it| format!("{it:?}")).collect();
         sorted.sort();
         let message = format!("Unsupported value: {value}: supported values: {}", sorted.join(", "));
@@ -65,7 +72,21 @@ impl Cause {
 impl Status {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null, page: String::new() }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+            page: String::new(),
+            warnings: Box::default(),
+        }
+    }
+
+    /// With warnings that come before those it has.
+    #[must_use]
+    pub fn warned(mut self, warnings: &[String]) -> Self {
+        self.warnings = warnings.iter().chain(&self.warnings).cloned().collect();
+        self
     }
 
     fn about(mut self, resource: Resource, name: &str) -> Self {

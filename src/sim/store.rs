@@ -54,12 +54,23 @@ impl Change {
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     version: u64,
+    began: u64,
     compacted: u64,
     objects: BTreeMap<Key, Arc<Value>>,
     changes: VecDeque<Change>,
 }
 
 impl Store {
+    /// An empty one that has reached a version.
+    pub fn beginning(version: u64) -> Self {
+        Self { version, began: version, ..Self::default() }
+    }
+
+    /// The version from which on a watch can be told what changed.
+    pub fn watched_from(&self) -> u64 {
+        self.began.max(self.compacted)
+    }
+
     /// The newest resource version.
     pub fn version(&self) -> u64 {
         self.version

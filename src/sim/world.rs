@@ -73,7 +73,7 @@ impl World {
     pub fn new(settings: &Settings) -> Self {
         let mut world = Self {
             compat: settings.compat,
-            store: Store::default(),
+            store: Store::beginning(settings.compat.first_version()),
             chance: Chance::new(settings.seed),
             now: settings.start,
             agenda: Agenda::default(),

@@ -6,6 +6,7 @@ use super::decode;
 use super::terms::Unknown;
 use crate::manifest;
 use crate::manifest::default::Level;
+use crate::manifest::go_syntax;
 use crate::sim::request::Request;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -96,15 +97,19 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
     limit(request)?;
     match media(request) {
         "" | "application/json" => {
-            let told = |_| {
-                let start: String = String::from_utf8_lossy(&request.body).chars().take(50).collect();
-                let start = if start.is_empty() { "<empty>".to_owned() } else { start };
+            let told = |why: String| {
                 Status::bad_request(format!(
                     "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json \
-                     parse error: unexpected end of JSON input ({start})"
+                     parse error: {why} ({})",
+                    summary(&request.body)
                 ))
             };
-            serde_json::from_slice(&request.body).map_err(told)
+            let words = |error: serde_json::Error| go_syntax::fault(&request.body).unwrap_or_else(|| error.to_string());
+            let value: Value = serde_json::from_slice(&request.body).map_err(|error| told(words(error)))?;
+            match unnamed(&value) {
+                Some(why) => Err(told(why)),
+                None => Ok(value),
+            }
         }
         "application/yaml" => yaml(&request.body).map_err(|why| {
             let words =
@@ -117,6 +122,32 @@ fn value(request: &Request, kind: &str) -> Result<Value, Status> {
             "the body of the request was in an unknown format - accepted media types include: application/json, \
              application/yaml, application/vnd.kubernetes.protobuf",
         )),
+    }
+}
+
+/// Why a value says nothing about its version and kind, not even that it does not say them; in Go's words.
+fn unnamed(value: &Value) -> Option<String> {
+    const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+    let said = match value {
+        Value::Null => return None,
+        Value::Object(said) => said,
+        other => return Some(format!("json: cannot unmarshal {} into Go value of type {TYPE}", go_kind(other))),
+    };
+    ["apiVersion", "kind"].into_iter().find_map(|name| {
+        let value = said.get(name).filter(|it| !it.is_string() && !it.is_null())?;
+        Some(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go_kind(value)))
+    })
+}
+
+/// The start of a body; as numbers where it does not look like JSON.
+fn summary(body: &[u8]) -> String {
+    const MOST: usize = 30;
+    let start = body.get(..MOST).unwrap_or(body);
+    let more = if body.len() > MOST { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
     }
 }
 

@@ -54,14 +54,16 @@ pub(super) fn place(
     let mut object = kinds::shaped(resource, object, world.compat);
     stamp(world, resource, namespace, &mut object);
     kinds::prepare(resource, &mut object);
-    let mut causes = kinds::check_metadata(resource, &object);
-    causes.extend(kinds::check(resource, &object, world.compat));
+    let causes = kinds::check(resource, &object, terms.newer, world.compat);
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !causes.is_empty() {
         return Err(Status::invalid(resource, &name, &causes));
     }
+    // From here on the writer is warned, whatever comes of it.
+    let warnings = kinds::warnings(resource, Sub::None, None, &object);
     if versioned {
-        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+        let words = "resourceVersion should not be set on objects to be created";
+        return Err(Status::new(500, "", words).warned(&warnings));
     }
     let key = Key::new(resource, namespace, &name);
     if let Some(there) = world.store.get(&key) {
@@ -69,7 +71,7 @@ pub(super) fn place(
         if there.pointer("/metadata/deletionTimestamp").is_some() {
             refused.message = format!("object is being deleted: {}", refused.message);
         }
-        return Err(refused);
+        return Err(refused.warned(&warnings));
     }
     if terms.dry_run {
         return Ok(Arc::new(object));

@@ -24,6 +24,11 @@ pub(crate) fn is_newer(path: &str) -> bool {
     path.strip_prefix("/apis/").is_some_and(|rest| rest.split('/').next() == Some(GROUP))
 }
 
+/// Whether the details of a Status are about events, by the name of their resource.
+pub(crate) fn is_about_events(details: &Value) -> bool {
+    details.get("kind").is_some_and(|it| it == "events")
+}
+
 /// An event, or a merge patch of one, of the newer API as core/v1 has it. Only names change; what is absent stays so.
 pub(crate) fn to_core(event: Value) -> Value {
     let mut event = renamed(event, |name| NAMES.iter().find(|(_, newer)| *newer == name).map(|(core, _)| *core));

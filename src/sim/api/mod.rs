@@ -90,7 +90,11 @@ pub(crate) fn names(path: &str) -> Option<(Key, bool)> {
 /// Answers a request.
 pub(crate) fn handle(world: &mut World, request: &Request) -> Answer {
     let answer = answer(world, request);
-    answer.unwrap_or_else(|status| Answer::Whole(Response::new(status.code, status.to_json())))
+    answer.unwrap_or_else(|status| {
+        let mut response = Response::new(status.code, status.to_json());
+        response.warnings = status.warnings.into_vec();
+        Answer::Whole(response)
+    })
 }
 
 /// The way through: what is no object, then the objects, shown in the form that is asked for.
@@ -109,9 +113,9 @@ fn answer(world: &mut World, request: &Request) -> Result<Answer, Status> {
     };
     let Some(route) = route(&request.path) else { return elsewhere(request) };
     let Route::Objects { resource, .. } = route;
-    let view = View::read(resource, request)?;
+    let view = View::read(resource, request, world.compat.level())?;
     let request = if view.newer { Cow::Owned(as_core(request)) } else { Cow::Borrowed(request) };
-    let answer = objects(world, route, view, &request)?;
+    let answer = objects(world, route, view, &request).map_err(|status| view.refused(status))?;
     view.shown(world.now, answer)
 }
 

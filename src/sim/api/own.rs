@@ -35,7 +35,8 @@ pub(super) fn owned(
 ) -> Value {
     let Some(scope) = scope(resource, sub, world.compat.level()) else { return new };
     let time = now(world);
-    scope.updated(old, &scope.decoded(&new), &terms.manager, time.as_str().unwrap_or_default())
+    let decoded = kinds::gated(resource, scope.decoded(&new), world.compat);
+    scope.updated(old, &decoded, &terms.manager, time.as_str().unwrap_or_default())
 }
 
 /// Leaves the times of owners alone where nothing else changes.

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
+use crate::manifest::go_syntax;
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
 
@@ -31,13 +32,8 @@ impl Page {
             return Err(wrong("too long"));
         }
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| wrong(&error.to_string()))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
-            // What Go says of what does not even begin like an object.
-            Some(byte) if *byte != b'{' => {
-                wrong(&format!("invalid character '{}' looking for beginning of value", char::from(*byte)))
-            }
-            _ => wrong(&error.to_string()),
-        })?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| wrong(&go_syntax::fault(&bytes).unwrap_or_else(|| error.to_string())))?;
         if value["v"] != "meta.k8s.io/v1" {
             return Err(wrong(&format!("server does not recognize this encoded version {}", value["v"])));
         }

@@ -81,6 +81,8 @@ pub(super) fn patch(
         *remarks = decode::unknown(key.resource, &new, level);
     }
     if terms.unknown == Unknown::Strict && !remarks.is_empty() {
+        // They are the refusal, not told beside it.
+        let remarks = std::mem::take(remarks);
         return Err(unfit(&format!("strict decoding error: {}", remarks.join(", ")), &new));
     }
     change(world, key, &old, sub, new, terms, Owned::ByWriter)

@@ -1,8 +1,10 @@
 //! Who writes, and on what terms: what the query says beside the body.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::delete::{Deletion, Policy};
+use crate::manifest::shown::Shown;
+use crate::sim::compat::Compat;
 use crate::sim::request::Request;
 use crate::sim::status::{Cause, Status};
 
@@ -17,6 +19,8 @@ pub(crate) struct Terms {
     pub(crate) unknown: Unknown,
     /// Whether an apply takes fields that others hold.
     pub(crate) force: bool,
+    /// Whether it came by the newer API of events.
+    pub(crate) newer: bool,
 }
 
 /// What becomes of fields that the API does not know, or that are stated twice.
@@ -41,9 +45,10 @@ impl Terms {
     }
 
     /// The terms that a request states; `options` is the kind of options that its verb takes.
-    pub(super) fn read(request: &Request, options: &str) -> Result<Self, Status> {
+    pub(super) fn read(request: &Request, options: &str, compat: Compat) -> Result<Self, Status> {
         let mut causes = Vec::new();
-        let dry_run = dry_run(request.query.iter().filter(|(name, _)| name == "dryRun").map(|(_, it)| it.as_str()));
+        let dry_run =
+            dry_run(request.query.iter().filter(|(name, _)| name == "dryRun").map(|(_, it)| it.as_str()), compat);
         let dry_run = dry_run.unwrap_or_else(|cause| {
             causes.push(cause);
             false
@@ -54,7 +59,7 @@ impl Terms {
             Some("Strict") => Unknown::Strict,
             Some(other) => {
                 let known = ["", "Ignore", "Strict", "Warn"];
-                causes.push(Cause::unsupported("fieldValidation", &other.into(), &known));
+                causes.push(Cause::unsupported("fieldValidation", &Value::from(other).to_string(), &known));
                 Unknown::Warn
             }
         };
@@ -73,14 +78,14 @@ impl Terms {
         let agent = request.agent.split('/').next().unwrap_or_default();
         let manager = request.parameter("fieldManager").filter(|it| !it.is_empty()).unwrap_or(agent);
         let force = matches!(request.parameter("force"), Some("true" | "1"));
-        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force })
+        Ok(Self { manager: manager.to_owned(), dry_run, unknown, force, newer: super::events::is_newer(&request.path) })
     }
 }
 
 impl Terms {
     /// The terms of an apply, which needs a manager that is named.
-    pub(super) fn read_apply(request: &Request) -> Result<Self, Status> {
-        let terms = Self::read(request, "PatchOptions")?;
+    pub(super) fn read_apply(request: &Request, compat: Compat) -> Result<Self, Status> {
+        let terms = Self::read(request, "PatchOptions", compat)?;
         if request.parameter("fieldManager").is_none_or(str::is_empty) {
             let cause = Cause::required("fieldManager", "is required for apply patch");
             return Err(refused("PatchOptions", &[cause]));
@@ -90,10 +95,10 @@ impl Terms {
 }
 
 /// Whether `dryRun` is said: the only value there is, is `All`.
-fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Result<bool, Cause> {
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, compat: Compat) -> Result<bool, Cause> {
     let values: Vec<&str> = values.filter(|it| !it.is_empty()).collect();
     if values.iter().any(|it| *it != "All") {
-        return Err(Cause::unsupported("dryRun", &json!(values), &["All"]));
+        return Err(Cause::unsupported("dryRun", Shown::texts(&values).at(compat.level()), &["All"]));
     }
     Ok(!values.is_empty())
 }
@@ -104,13 +109,17 @@ pub(super) fn refused(options: &str, causes: &[Cause]) -> Status {
 }
 
 /// The terms of a DELETE: its body, or its query where it has none.
-pub(super) fn deletion(request: &Request) -> Result<Deletion, Status> {
+pub(super) fn deletion(request: &Request, compat: Compat) -> Result<Deletion, Status> {
     let body = super::body::options(request)?;
-    deletion_of(body.as_ref(), &request.query)
+    deletion_of(body.as_ref(), &request.query, compat)
 }
 
 /// The terms of a DELETE from the options that came with it; where there are none, from a query.
-pub(super) fn deletion_of(body: Option<&Value>, query: &[(String, String)]) -> Result<Deletion, Status> {
+pub(super) fn deletion_of(
+    body: Option<&Value>,
+    query: &[(String, String)],
+    compat: Compat,
+) -> Result<Deletion, Status> {
     let said = |name: &str| -> Option<Value> {
         match body {
             Some(body) => body.get(name).filter(|it| !it.is_null()).cloned(),
@@ -155,7 +164,7 @@ pub(super) fn deletion_of(body: Option<&Value>, query: &[(String, String)]) -> R
         Some(body) => dry.extend(body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str)),
         None => dry.extend(query.iter().filter(|(name, _)| name == "dryRun").map(|(_, it)| it.as_str())),
     }
-    let dry_run = dry_run(dry.into_iter()).unwrap_or_else(|cause| {
+    let dry_run = dry_run(dry.into_iter(), compat).unwrap_or_else(|cause| {
         causes.push(cause);
         false
     });

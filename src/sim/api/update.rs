@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::create::{self, OTHER_NAMESPACE, create};
 use super::route::Sub;
 use super::{Terms, kinds, own};
+use crate::manifest::shown::Shown;
 use crate::sim::compat::{Compat, Version};
 use crate::sim::resource::Resource;
 use crate::sim::status::{Cause, Status};
@@ -116,7 +117,7 @@ pub(super) fn change(
     owners: Owned,
 ) -> Result<Arc<Value>, Status> {
     check_identity(key, &new)?;
-    check_version(key, old, &new)?;
+    check_version(world.compat, key, old, &new)?;
     let new = match owners {
         Owned::ByWriter => own::owned(world, key.resource, sub, Some(old), new, terms),
         Owned::Already => new,
@@ -124,8 +125,8 @@ pub(super) fn change(
     let mut new = shaped(world, key.resource, sub, old, new);
     carry(old, &mut new);
     kinds::prepare_change(key.resource, sub, old, &mut new);
-    let mut causes = kinds::check_metadata_change(old, &new);
-    causes.extend(kinds::check_change(key.resource, sub, old, &new, world.compat));
+    let mut causes = kinds::check_metadata_change(old, &new, world.compat);
+    causes.extend(kinds::check_change((key.resource, sub), old, &new, terms.newer, world.compat));
     if !causes.is_empty() {
         return Err(Status::invalid(key.resource, &key.name, &causes));
     }
@@ -143,11 +144,15 @@ pub(super) fn change(
     Ok(world.store.put(key.clone(), new))
 }
 
-fn check_version(key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
+fn check_version(compat: Compat, key: &Key, old: &Value, new: &Value) -> Result<(), Status> {
     match new["metadata"]["resourceVersion"].as_str().filter(|it| !it.is_empty() && *it != "0") {
         None if kinds::takes_unconditional(key.resource) => Ok(()),
         None => {
-            let cause = Cause::invalid("metadata.resourceVersion", &0.into(), "must be specified for an update");
+            let cause = Cause::shown(
+                "metadata.resourceVersion",
+                Shown::unsigned(0).at(compat.level()),
+                "must be specified for an update",
+            );
             // Here the server names the resource, not the kind.
             let kind = key.resource.plural();
             Err(Status::invalid_kind(key.resource.group(), kind, &key.name, &[cause]))

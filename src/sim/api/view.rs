@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::accept::{self, Form};
 use super::{events, table};
+use crate::manifest::default::Level;
 use crate::sim::request::{Answer, Request, Response};
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -21,6 +22,7 @@ pub(crate) struct View {
     pub(crate) resource: Resource,
     /// Whether it sees events as events.k8s.io has them.
     pub(crate) newer: bool,
+    level: Level,
     form: Form,
     include: Include,
 }
@@ -38,7 +40,7 @@ impl View {
     ///
     /// # Errors
     /// 406 where it can have none of the forms it takes, 400.
-    pub(crate) fn read(resource: Resource, request: &Request) -> Result<Self, Status> {
+    pub(crate) fn read(resource: Resource, request: &Request, level: Level) -> Result<Self, Status> {
         let form = accept::form(&request.accept)?;
         let include = match request.parameter("includeObject").unwrap_or_default() {
             "" | "Metadata" => Include::Metadata,
@@ -52,7 +54,18 @@ impl View {
             }
             _ => Include::Metadata,
         };
-        Ok(Self { resource, newer: events::is_newer(&request.path), form, include })
+        Ok(Self { resource, newer: events::is_newer(&request.path), level, form, include })
+    }
+
+    /// A refusal as this client sees it: the resource is named as in the API that was asked.
+    pub(crate) fn refused(&self, mut status: Status) -> Status {
+        if self.newer && events::is_about_events(&status.details) {
+            let (core, newer) =
+                (format!("{} \"", self.resource.plural()), format!("{}.{} \"", self.resource.plural(), events::GROUP));
+            status.message = status.message.replacen(&core, &newer, 1);
+            status.details["group"] = events::GROUP.into();
+        }
+        status
     }
 
     /// An answer as this client sees it: an object of the kind in its form, anything else as it is.
@@ -63,6 +76,10 @@ impl View {
         match answer {
             Answer::Whole(response) if response.code < 300 && response.body["kind"] == self.resource.kind() => {
                 Ok(Answer::Whole(Response { body: self.object(now, &response.body)?, ..response }))
+            }
+            Answer::Whole(mut response) if self.newer && events::is_about_events(&response.body["details"]) => {
+                response.body["details"]["group"] = events::GROUP.into();
+                Ok(Answer::Whole(response))
             }
             other => Ok(other),
         }
@@ -182,7 +199,7 @@ impl View {
                 row
             })
             .collect();
-        let columns = if columns { table::columns(self.resource) } else { Value::Null };
+        let columns = if columns { table::columns(self.resource, self.level) } else { Value::Null };
         json!({"kind": "Table", "apiVersion": META, "metadata": list, "columnDefinitions": columns, "rows": rows})
     }
 

@@ -119,8 +119,9 @@ impl Watch {
             self.told = world.store.version();
             self.tell_state(world, end, &mut lines);
         }
-        let Some(changes) = world.store.since(self.told) else {
-            let message = format!("too old resource version: {} ({})", self.told, world.store.compacted());
+        let oldest = world.store.watched_from();
+        let Some(changes) = world.store.since(self.told).filter(|_| self.told >= oldest) else {
+            let message = format!("too old resource version: {} ({oldest})", self.told);
             lines.push(json!({"type": "ERROR", "object": Status::expired(message).to_json()}));
             return Poll { lines, ended: true, again: None };
         };

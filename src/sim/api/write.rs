@@ -13,6 +13,7 @@ use super::route::Sub;
 use super::terms::{Terms, deletion, deletion_of};
 use super::update::update;
 use super::{body, kinds, scale, strategic};
+use crate::manifest::go_syntax;
 use crate::sim::request::{Answer, Request, Response};
 use crate::sim::resource::Resource;
 use crate::sim::status::Status;
@@ -33,10 +34,10 @@ pub(super) fn posted(
     namespace: &str,
     request: &Request,
 ) -> Result<Answer, Status> {
-    let terms = Terms::read(request, "CreateOptions")?;
+    let terms = Terms::read(request, "CreateOptions", world.compat)?;
     let (object, remarks) = body::object(request, resource, world.compat.level(), terms.unknown)?;
-    let made = create(world, resource, namespace, object, &terms)?;
-    Ok(warned(201, &made, remarks, resource, None))
+    let made = create(world, resource, namespace, object, &terms).map_err(|status| status.warned(&remarks))?;
+    Ok(warned(201, &made, remarks, (resource, Sub::None), None))
 }
 
 /// PUT, PATCH or DELETE of one object or a part of it.
@@ -49,29 +50,30 @@ pub(super) fn one(world: &mut World, key: &Key, sub: Sub, request: &Request) -> 
     let here = sub == Sub::None || kinds::has_status(key.resource);
     match request.method.as_str() {
         "PUT" if here => {
-            let terms = Terms::read(request, "UpdateOptions")?;
+            let terms = Terms::read(request, "UpdateOptions", world.compat)?;
             let (object, remarks) = body::object(request, key.resource, world.compat.level(), terms.unknown)?;
             let old = world.store.get(key).cloned();
-            let new = update(world, key, sub, object, &terms)?;
+            let new = update(world, key, sub, object, &terms).map_err(|status| status.warned(&remarks))?;
             let code = if old.is_some() { 200 } else { 201 };
-            Ok(warned(code, &new, remarks, key.resource, old.as_deref()))
+            Ok(warned(code, &new, remarks, (key.resource, sub), old.as_deref()))
         }
         "PATCH" if here && body::media(request) == APPLY => {
-            let terms = Terms::read_apply(request)?;
+            let terms = Terms::read_apply(request, world.compat)?;
             let old = world.store.get(key).cloned();
             let (object, new) = apply(world, key, sub, &body::applied(request)?, &terms)?;
-            Ok(warned(if new { 201 } else { 200 }, &object, Vec::new(), key.resource, old.as_deref()))
+            Ok(warned(if new { 201 } else { 200 }, &object, Vec::new(), (key.resource, sub), old.as_deref()))
         }
         "PATCH" if here => {
             let patch_of = read_patch(request, key.resource)?;
-            let terms = Terms::read(request, "PatchOptions")?;
+            let terms = Terms::read(request, "PatchOptions", world.compat)?;
             let old = world.store.get(key).cloned();
             let mut remarks = Vec::new();
-            let new = patch(world, key, sub, &patch_of, &terms, &mut remarks)?;
-            Ok(warned(200, &new, remarks, key.resource, old.as_deref()))
+            let new = patch(world, key, sub, &patch_of, &terms, &mut remarks);
+            let new = new.map_err(|status| status.warned(&remarks))?;
+            Ok(warned(200, &new, remarks, (key.resource, sub), old.as_deref()))
         }
         "DELETE" if sub == Sub::None => {
-            let options = deletion(request)?;
+            let options = deletion(request, world.compat)?;
             let deleted = delete(world, key, &options)?;
             let waits = matches!(deleted, Deleted::Later(_)) && options.says_cascade;
             Ok(Answer::Whole(Response::new(if waits { 202 } else { 200 }, answered(key, &deleted))))
@@ -88,12 +90,12 @@ fn scaled(world: &mut World, key: &Key, request: &Request) -> Result<Answer, Sta
     let scale = match request.method.as_str() {
         "GET" => scale::get(world, key)?,
         "PUT" => {
-            let terms = Terms::read(request, "UpdateOptions")?;
+            let terms = Terms::read(request, "UpdateOptions", world.compat)?;
             scale::update(world, key, &body::of_kind(request, "autoscaling/v1", "Scale")?, &terms)?
         }
         "PATCH" => {
             let patch = read_patch(request, key.resource)?;
-            scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions")?)?
+            scale::patch(world, key, &patch, &Terms::read(request, "PatchOptions", world.compat)?)?
         }
         _ => return Err(Status::method_not_allowed()),
     };
@@ -108,12 +110,12 @@ fn evicted(world: &mut World, key: &Key, request: &Request) -> Result<Answer, St
     if request.method != "POST" {
         return Err(Status::method_not_allowed());
     }
-    let terms = Terms::read(request, "CreateOptions")?;
+    let terms = Terms::read(request, "CreateOptions", world.compat)?;
     let eviction = body::of_kind(request, "policy/v1", "Eviction")?;
     if eviction["metadata"]["name"] != key.name.as_str() {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
-    let mut options = deletion_of(Some(&eviction["deleteOptions"]), &[])?;
+    let mut options = deletion_of(Some(&eviction["deleteOptions"]), &[], world.compat)?;
     options.dry_run |= terms.dry_run;
     evict(world, key, &options)?;
     let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
@@ -128,7 +130,7 @@ pub(super) fn all(
     request: &Request,
     chosen: impl Fn(&Value) -> bool,
 ) -> Result<Answer, Status> {
-    let options = deletion(request)?;
+    let options = deletion(request, world.compat)?;
     let objects = world.store.list(resource, Some(namespace)).filter(|(_, object)| chosen(object));
     let objects: Vec<(Key, Arc<Value>)> = objects.map(|(key, object)| (key.clone(), object.clone())).collect();
     let version = world.store.version().to_string();
@@ -152,10 +154,16 @@ pub(super) fn all(
 }
 
 /// An object that was written, with what its writer is warned of.
-fn warned(code: u16, object: &Arc<Value>, remarks: Vec<String>, resource: Resource, old: Option<&Value>) -> Answer {
+fn warned(
+    code: u16,
+    object: &Arc<Value>,
+    remarks: Vec<String>,
+    (resource, sub): (Resource, Sub),
+    old: Option<&Value>,
+) -> Answer {
     let mut response = Response::new(code, Value::clone(object));
     response.warnings = remarks;
-    response.warnings.extend(kinds::warnings(resource, old, object));
+    response.warnings.extend(kinds::warnings(resource, sub, old, object));
     Answer::Whole(response)
 }
 
@@ -163,7 +171,7 @@ fn read_patch(request: &Request, resource: Resource) -> Result<Patch, Status> {
     body::limit(request)?;
     let json = || {
         let told = |error: serde_json::Error| {
-            let why = if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
+            let why = go_syntax::fault(&request.body).unwrap_or_else(|| error.to_string());
             Status::bad_request(format!("error decoding patch: {why}"))
         };
         serde_json::from_slice::<Value>(&request.body).map_err(told)

@@ -76,8 +76,8 @@ fn answers(step: &str, seen: &[Value], mine: &Value, verdict: &mut Verdict) {
         return;
     }
     let Some((first, others)) = seen.split_first() else { return };
-    if mine["code"] == 501 {
-        verdict.unclaimed.push(format!("`{step}`: {}", mine["body"]["message"].as_str().unwrap_or_default()));
+    if let Some(what) = unclaimed(mine) {
+        verdict.unclaimed.push(format!("`{step}`: {what}"));
         return;
     }
     // Another answer altogether: not place by place.
@@ -100,6 +100,15 @@ fn answers(step: &str, seen: &[Value], mine: &Value, verdict: &mut Verdict) {
     for (place, (theirs, ours)) in real {
         verdict.differences.push(format!("`{step}` {place}: real {}, embedded {}", shown(&theirs), shown(&ours)));
     }
+}
+
+/// What an answer says by 501 that is not there: to a request, or as a command passes it on.
+fn unclaimed(mine: &Value) -> Option<&str> {
+    if mine["code"] == 501 {
+        return mine["body"]["message"].as_str();
+    }
+    let first = mine["err"].as_array()?.first()?.as_str()?;
+    first.strip_prefix("Error from server (NotImplemented): ")
 }
 
 /// Of what a step marked so lists, the embedded cluster may have less, but nothing else.
@@ -159,6 +168,8 @@ fn states(key: &str, seen: &[Vec<Value>], mine: &[Value], verdict: &mut Verdict)
 
 /// Whether two sequences differ only in states that lie between two that both have: each value of such a state is that
 /// of the one before or of the one after. So it is where a controller saw two changes at once on one of the clusters.
+/// Where several pods go at once a count may fall meanwhile by as many. That a controller saw a set once more before it
+/// went shows in nothing else.
 fn is_coalesced(real: &[Value], mine: &[Value]) -> bool {
     let common = longest_common(real, mine);
     let gaps = |states: &[Value]| {
@@ -177,10 +188,11 @@ fn is_coalesced(real: &[Value], mine: &[Value]) -> bool {
         let (Some(before), Some(after)) = (at.checked_sub(1).and_then(|it| common.get(it)), common.get(at)) else {
             return states.is_empty();
         };
+        let (many, is_over) = (at_once(before), after == "gone");
         states.iter().all(|state| {
             changes(before, state).into_iter().all(|(place, (was, is))| {
                 let then = after.pointer(&place).cloned();
-                is_status(&place) && (then == is || is_between(&was, &is, &then))
+                is_status(&place) && (is_over || then == is || is_between(&was, &is, &then, many))
             })
         })
     };
@@ -188,13 +200,23 @@ fn is_coalesced(real: &[Value], mine: &[Value]) -> bool {
     all(real) && all(mine)
 }
 
-/// A count on its way; one that is not shown is none.
-fn is_between(was: &Option<Value>, is: &Option<Value>, then: &Option<Value>) -> bool {
+/// A count on its way, which may be so far below; one that is not shown is none, and nobody owns it.
+fn is_between(was: &Option<Value>, is: &Option<Value>, then: &Option<Value>, below: i64) -> bool {
     let count = |value: &Option<Value>| value.as_ref().map_or(Some(0), Value::as_i64);
     match (count(was), count(is), count(then)) {
-        (Some(was), Some(is), Some(then)) => (was.min(then)..=was.max(then)).contains(&is),
-        _ => false,
+        (Some(was), Some(is), Some(then)) => (was.min(then) - below..=was.max(then)).contains(&is),
+        // Who owns a count that falls to nothing.
+        _ => below > 0 && is.is_none(),
     }
+}
+
+/// How many pods of a set its update takes at once, where that are several.
+fn at_once(set: &Value) -> i64 {
+    let count = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64);
+    let most = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
+    let share = set.pointer(most).and_then(Value::as_str).and_then(|it| it.strip_suffix('%')?.parse::<i64>().ok());
+    let share = share.map(|it| it * count("/spec/replicas").unwrap_or(0) / 100);
+    share.or(count(most)).filter(|it| *it > 1).unwrap_or(0)
 }
 
 fn is_status(place: &str) -> bool {
@@ -376,4 +398,27 @@ fn order(recording: &Recording, mine: &Trace, verdict: &mut Verdict) {
     } else {
         verdict.differences.push(format!("the order of what happens: {}", wrong.join("; ")));
     }
+}
+
+#[test]
+fn a_status_may_take_other_steps_but_no_other_way() {
+    let state = |most: Value, counts: [i64; 2], name: &str| {
+        let spec = serde_json::json!({"replicas": 5, "updateStrategy": {"rollingUpdate": {"maxUnavailable": most}}});
+        serde_json::json!({"name": name, "spec": spec, "status": {"replicas": counts[0], "updatedReplicas": counts[1]}})
+    };
+    let run = |most: &Value, counts: &[[i64; 2]]| -> Vec<Value> {
+        counts.iter().map(|it| state(most.clone(), *it, "web")).collect()
+    };
+    for most in [Value::from(2), Value::from("50%")] {
+        let real = run(&most, &[[5, 0], [4, 0], [5, 1], [4, 1], [5, 2]]);
+        assert!(is_coalesced(&real, &run(&most, &[[5, 0], [3, 0], [5, 2]])));
+        assert!(!is_coalesced(&real, &run(&most, &[[5, 0], [2, 0], [5, 2]])));
+        assert!(!is_coalesced(&real, &run(&most, &[[5, 0], [5, 3], [5, 2]])));
+        let mut renamed = run(&most, &[[5, 0], [3, 0], [5, 2]]);
+        renamed[1] = state(most, [3, 0], "other");
+        assert!(!is_coalesced(&real, &renamed));
+    }
+    let one = Value::from(1);
+    assert!(is_coalesced(&run(&one, &[[5, 0], [4, 1], [4, 2]]), &run(&one, &[[5, 0], [4, 2]])));
+    assert!(!is_coalesced(&run(&one, &[[5, 0], [5, 1]]), &run(&one, &[[5, 0], [3, 0], [5, 1]])));
 }

@@ -34,8 +34,10 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
     ),
     (
         "in how many steps a set's status changes",
-        "two changes that come close together are seen as one; each value in between is that of before or of after",
+        "two changes that come close together are seen as one; each value in between is that of before or of after, or \
+         less by as many pods as `maxUnavailable` lets go at once",
     ),
+    ("addresses of pointers in the values that 1.33 prints in Go's form", "they are those of the server's memory"),
     ("continue tokens", "they hold a resourceVersion; that there is one is compared"),
     ("order of managedFields", "sorted by time with whole seconds, so that it depends on when a second ends"),
     ("managedFields but those of StatefulSets", "the embedded cluster keeps none for other kinds"),
@@ -53,11 +55,11 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
         "the components do not wait for each other",
     ),
     ("states of an object that not every real run shows", "changes that come close together are seen as one"),
-    (
-        "kwok as the kubelet",
-        "both clusters have pods played by image tags and annotations; kwok may delete a pod twice",
-    ),
+    ("kwok as the kubelet", "pods are played by image tags and annotations on both; kwok may delete one twice"),
 ];
+
+/// What a version says of who built it.
+const BUILT: [&str; 6] = ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "platform"];
 
 /// A run without what may differ.
 pub(super) fn normalized(raw: &Raw) -> Trace {
@@ -94,8 +96,7 @@ pub(super) fn normalized(raw: &Raw) -> Trace {
         let version = seen.object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
         if object["kind"] == "Event" {
             let unbound = object["message"].as_str().is_some_and(|it| it.contains("unbound immediate"));
-            let of_budget = object["involvedObject"]["kind"] == "PodDisruptionBudget";
-            if !unbound && !of_budget {
+            if !unbound && object["involvedObject"]["kind"] != "PodDisruptionBudget" {
                 trace.events.insert(event_line(&object));
             }
             continue;
@@ -306,7 +307,7 @@ impl Names<'_> {
         let mut text = text.replace(self.namespace, "NS");
         text = with_words(&text, |word| self.word(word));
         if key == "message" || key == "out" || key == "err" {
-            text = without_parser(&without_versions(&without_object(&text)));
+            text = without_parser(&without_versions(&without_addresses(&without_object(&text))));
         }
         text.into()
     }
@@ -362,6 +363,17 @@ fn without_object(text: &str) -> String {
         Some(format!("{before}Invalid value: OBJECT: {after}"))
     });
     quoted.unwrap_or_else(|| text.to_owned())
+}
+
+/// Pointers within a Go struct, which 1.33 prints in messages.
+fn without_addresses(text: &str) -> String {
+    let mut parts = text.split(")(0x");
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        result.push_str(")(ADDRESS");
+        result.push_str(part.trim_start_matches(|it: char| it.is_ascii_hexdigit()));
+    }
+    result
 }
 
 /// The words of Go's JSON parser.
@@ -436,7 +448,7 @@ fn tidy_answer(mut came: Value) -> Value {
     if let Some(version) =
         came.get_mut("body").and_then(Value::as_object_mut).filter(|it| it.contains_key("gitVersion"))
     {
-        for key in ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "platform"] {
+        for key in BUILT {
             version.remove(key);
         }
     }
@@ -446,7 +458,7 @@ fn tidy_answer(mut came: Value) -> Value {
     for stream in ["out", "err", "beside"] {
         if let Some(lines) = came[stream].as_array() {
             let lines: Vec<String> = lines.iter().filter_map(Value::as_str).map(tidy_line).collect();
-            came[stream] = sorted_events(lines).into();
+            came[stream] = without_builder(sorted_events(lines)).into();
         }
     }
     if let Some(requests) = came.get_mut("requests").and_then(Value::as_array_mut) {
@@ -548,6 +560,15 @@ fn sorted_events(lines: Vec<String>) -> Vec<String> {
     let rest: BTreeSet<String> = kept.map(without_counts).collect();
     result.extend(rest);
     result
+}
+
+/// `kubectl version -o yaml` without who built the server.
+fn without_builder(mut lines: Vec<String>) -> Vec<String> {
+    let Some(at) = lines.iter().position(|it| it == "serverVersion:") else { return lines };
+    let server = lines.split_off(at);
+    let built = |line: &String| BUILT.iter().any(|key| line.trim_start().split(':').next() == Some(key));
+    lines.extend(server.into_iter().filter(|line| !built(line)));
+    lines
 }
 
 /// A watch starts where the list was, for a time that is random.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::super::super::default::Level;
+use super::super::super::shown::Shown;
 use super::names::{dns_label, label_value, qualified_name};
 use super::node::{At, Node, Report};
 use super::refusal::{FORBIDDEN, INVALID, REQUIRED, qualified};
@@ -22,7 +24,11 @@ pub(super) fn check(metadata: &Node<'_>, report: &mut Report<'_, '_>) {
             if owner.text(name).is_empty() {
                 let at = owner.at(name);
                 report.required(&at);
-                let part = if name == "apiVersion" { "version " } else { "" };
+                let part = match name {
+                    "apiVersion" => "version ".to_owned(),
+                    _ if report.level < Level::V1_36 => format!("{name} "),
+                    _ => String::new(),
+                };
                 let owners = At { path: format!("{}.{name}", metadata.at("ownerReferences").path), ..at };
                 report.reworded(INVALID, &owners, format!("Invalid value: \"\": {part}must not be empty"));
             }
@@ -32,7 +38,7 @@ pub(super) fn check(metadata: &Node<'_>, report: &mut Report<'_, '_>) {
     if controllers > 1 {
         let at = metadata.at("ownerReferences");
         report.wrong(&at, "only one owner may be the controller");
-        report.reworded(INVALID, &at, too_many_controllers(metadata));
+        report.reworded(INVALID, &at, too_many_controllers(metadata, report.level));
     }
     for (finalizer, at) in metadata.texts("finalizers") {
         let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
@@ -183,19 +189,9 @@ pub(super) fn matches(selector: &Node<'_>, labels: &Node<'_>) -> bool {
 }
 
 /// What the server says of several controllers: all owners, with the fields in Go's order, and the first two of them.
-fn too_many_controllers(metadata: &Node<'_>) -> String {
+fn too_many_controllers(metadata: &Node<'_>, level: Level) -> String {
     let owners = metadata.items("ownerReferences");
-    let shown: Vec<String> = owners
-        .iter()
-        .map(|owner| {
-            let texts = ["apiVersion", "kind", "name", "uid"].map(|name| (name, Value::from(owner.text(name))));
-            let flags = ["controller", "blockOwnerDeletion"].map(|name| (name, Value::from(owner.is(name))));
-            let given = flags.into_iter().filter(|(name, _)| owner.has(name));
-            let fields: Vec<String> =
-                texts.into_iter().chain(given).map(|(name, value)| format!("{}:{value}", Value::from(name))).collect();
-            format!("{{{}}}", fields.join(","))
-        })
-        .collect();
+    let shown = Shown::owners(&owners.iter().map(|owner| owner.value).collect::<Vec<_>>());
     let both: Vec<String> = owners
         .iter()
         .filter(|owner| owner.is("controller"))
@@ -203,8 +199,8 @@ fn too_many_controllers(metadata: &Node<'_>) -> String {
         .map(|owner| format!("{}/{}", owner.text("kind"), owner.text("name")))
         .collect();
     format!(
-        "Invalid value: [{}]: Only one reference can have Controller set to true. Found \"true\" in references for {}",
-        shown.join(","),
+        "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {}",
+        shown.at(level),
         both.join(" and ")
     )
 }

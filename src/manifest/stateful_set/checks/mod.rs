@@ -86,7 +86,7 @@ fn validate(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
     let level = checks.level().unwrap_or(Level::V1_33);
     let spec = default::stateful_set(value.get("spec").unwrap_or(&Value::Null), level);
     let spec = Node::new(&spec, At::top("spec"));
-    let mut report = Report { findings, grade: Grade::Refused, refusals: Vec::new() };
+    let mut report = Report { findings, grade: Grade::Refused, level, refusals: Vec::new() };
     if let Some(meta) = value.get("metadata") {
         metadata::check(&Node::new(meta, At::top("metadata")), &mut report);
     }
@@ -110,7 +110,7 @@ fn validate(value: &Value, checks: Checks, findings: &mut Findings<'_>) {
 pub(crate) fn refusals(spec: &Value, level: Level) -> Vec<Refusal> {
     let nowhere = Document::default();
     let mut findings = Findings::about(&nowhere);
-    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, level, refusals: Vec::new() };
     let spec = Node::new(spec, At::top("spec"));
     set::check(&spec, &mut report);
     if level >= Level::V1_36 {
@@ -121,39 +121,33 @@ pub(crate) fn refusals(spec: &Value, level: Level) -> Vec<Refusal> {
         report.refusals.extend(again);
         pod::check(&spec, &mut report);
         claims::check(&spec, &mut report);
-    } else {
-        let unmatched = report.refusals.iter_mut().filter(|it| it.message.ends_with(refusal::UNMATCHED));
-        for refusal in unmatched {
-            let labels = refusal::go_map(spec.value.pointer("/template/metadata/labels").unwrap_or(&Value::Null));
-            refusal.message = format!("Invalid value: {labels}: {}", refusal::UNMATCHED);
-        }
     }
     report.refusals
 }
 
 /// What a server refuses of the spec of a pod, in its words.
-pub(crate) fn pod_refusals(spec: &Value) -> Vec<Refusal> {
+pub(crate) fn pod_refusals(spec: &Value, level: Level) -> Vec<Refusal> {
     let nowhere = Document::default();
     let mut findings = Findings::about(&nowhere);
-    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, level, refusals: Vec::new() };
     pod::check_spec(&Node::new(&Value::Null, At::top("")), &Node::new(spec, At::top("spec")), &mut report);
     report.refusals
 }
 
 /// What a server refuses of the metadata of any object, but for its name, in its words.
-pub(crate) fn metadata_refusals(metadata: &Value) -> Vec<Refusal> {
+pub(crate) fn metadata_refusals(metadata: &Value, level: Level) -> Vec<Refusal> {
     let nowhere = Document::default();
     let mut findings = Findings::about(&nowhere);
-    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, level, refusals: Vec::new() };
     metadata::check(&Node::new(metadata, At::top("metadata")), &mut report);
     report.refusals
 }
 
 /// What a server refuses of the spec of a claim, in its words.
-pub(crate) fn claim_refusals(spec: &Value) -> Vec<Refusal> {
+pub(crate) fn claim_refusals(spec: &Value, level: Level) -> Vec<Refusal> {
     let nowhere = Document::default();
     let mut findings = Findings::about(&nowhere);
-    let mut report = Report { findings: &mut findings, grade: Grade::Refused, refusals: Vec::new() };
+    let mut report = Report { findings: &mut findings, grade: Grade::Refused, level, refusals: Vec::new() };
     claims::spec(&Node::new(spec, At::top("spec")), &mut report);
     report.refusals
 }

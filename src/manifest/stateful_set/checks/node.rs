@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use super::super::super::default::Level;
 use super::super::super::findings::Findings;
 use super::super::super::foreign::placeholder;
 use super::super::super::places::join;
@@ -125,6 +126,8 @@ pub(super) enum Grade {
 pub(super) struct Report<'r, 'd> {
     pub(super) findings: &'r mut Findings<'d>,
     pub(super) grade: Grade,
+    /// The server in whose words.
+    pub(super) level: Level,
     /// The same in the server's words.
     pub(super) refusals: Vec<Refusal>,
 }

@@ -23,13 +23,6 @@ pub(super) const NOT_SUPPORTED: &str = "FieldValueNotSupported";
 /// What is said where a selector does not select its own template.
 pub(super) const UNMATCHED: &str = "`selector` does not match template `labels`";
 
-/// A map of texts as Go prints it, which is how 1.33 shows values.
-pub(super) fn go_map(map: &Value) -> String {
-    let Some(map) = map.as_object() else { return "map[string]string(nil)".to_owned() };
-    let entries: Vec<String> = map.iter().map(|(key, value)| format!("{:?}:{value}", key.as_str())).collect();
-    format!("map[string]string{{{}}}", entries.join(", "))
-}
-
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
     start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";

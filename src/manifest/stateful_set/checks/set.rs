@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::super::shown::Shown;
 use super::super::super::words::{found, show};
 use super::metadata;
 use super::names::dns_label;
@@ -70,55 +71,63 @@ fn strategy(spec: &Node<'_>, report: &mut Report<'_, '_>) {
             let at = strategy.at("rollingUpdate");
             report.forbidden(&at, "only with the type `RollingUpdate`");
             let words = "only allowed for updateStrategy 'RollingUpdate'";
-            report.reworded(INVALID, &at, format!("Invalid value: {}: {words}", internal(&block)));
+            report.reworded(
+                INVALID,
+                &at,
+                format!("Invalid value: {}: {words}", Shown::rolling_update(block.value).at(report.level)),
+            );
         }
-        "RollingUpdate" | "OnDelete" => {}
+        "RollingUpdate" => {
+            if let Some(partition) = block.int("partition").filter(|partition| *partition < 0) {
+                negative(&block, "partition", partition, report);
+            }
+            most_unavailable(&block, report);
+        }
+        "OnDelete" => {}
         other => {
             report.unsupported(&strategy.at("type"), other, &["RollingUpdate", "OnDelete"]);
-            let value = format!("{{\"Type\":{},\"RollingUpdate\":{}}}", Value::from(other), internal(&block));
-            let message = format!("Invalid value: {value}: must be 'RollingUpdate' or 'OnDelete'");
+            let value = Shown::strategy(other, block.value);
+            let message = format!("Invalid value: {}: must be 'RollingUpdate' or 'OnDelete'", value.at(report.level));
             report.reworded(INVALID, &strategy.at, message);
         }
     }
-    if let Some(partition) = block.int("partition").filter(|partition| *partition < 0) {
-        negative(&block, "partition", partition, report);
-    }
-    most_unavailable(&block, report);
 }
 
 /// What the server says of `maxUnavailable` where it has it: on the way through its defaults it is gone elsewhere.
 fn most_unavailable(block: &Node<'_>, report: &mut Report<'_, '_>) {
+    const NONE: &str = "cannot be 0";
     let at = block.at("maxUnavailable");
-    let value = block.value.get("maxUnavailable").unwrap_or(&Value::Null);
-    let share = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<u32>().ok());
-    match value {
-        Value::Null => {}
-        Value::Number(number) if number.as_i64().is_some_and(|count| count < 0) => {
-            report.invalid(&at, value, "must not be negative");
+    match block.value.get("maxUnavailable") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => {
+            let value = Value::from(text.as_str());
+            let share = text.strip_suffix('%').filter(|digits| is_digits(digits));
+            match share.map(str::parse::<u32>) {
+                Some(Ok(0)) => report.invalid(&at, &value, NONE),
+                Some(Ok(..=100)) => {}
+                Some(_) => report.invalid(&at, &value, "must not be greater than 100%"),
+                None => {
+                    let words = "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
+                                 '1%',  or '93%', regex used for validation is '[0-9]+%')";
+                    report.invalid(&at, &value, words);
+                    // A text that is not even a number counts as 0.
+                    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                    if !is_digits(digits) || digits.bytes().all(|byte| byte == b'0') {
+                        report.refuse(INVALID, &at, format!("Invalid value: {value}: {NONE}"));
+                    }
+                }
+            }
         }
-        Value::Number(number) if number.as_i64() == Some(0) => report.invalid(&at, value, "cannot be 0"),
-        Value::Number(_) => {}
-        _ => match share {
-            Some(0) => report.invalid(&at, value, "cannot be 0"),
-            Some(share) if share > 100 => report.invalid(&at, value, "must not be greater than 100%"),
-            Some(_) => {}
-            None => report.invalid(
-                &at,
-                value,
-                "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
-                 regex used for validation is '[0-9]+%')",
-            ),
+        Some(value) => match value.as_i64() {
+            Some(0) => report.invalid(&at, value, NONE),
+            Some(count) if count < 0 => negative(block, "maxUnavailable", count, report),
+            _ => {}
         },
     }
 }
 
-/// A rolling-update block as the server prints it: in the names of Go.
-fn internal(block: &Node<'_>) -> String {
-    if block.value.is_null() {
-        return "null".to_owned();
-    }
-    let part = |name: &str| block.value.get(name).cloned().unwrap_or(Value::Null);
-    format!("{{\"Partition\":{},\"MaxUnavailable\":{}}}", part("partition"), part("maxUnavailable"))
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
@@ -128,24 +137,26 @@ fn selector(spec: &Node<'_>, template: &Node<'_>, report: &mut Report<'_, '_>) {
         (finding.hint, finding.path, finding.code) = (hint.into(), at.path.clone(), "selector".into());
     };
     let labels = template.field("metadata").field("labels");
-    let unmatched = || format!("Invalid value: {}: {UNMATCHED}", labels.value);
+    let level = report.level;
+    let unmatched = || format!("Invalid value: {}: {UNMATCHED}", Shown::text_map(labels.value).at(level));
     let Some(selector) = spec.get("selector") else {
         report.refuse(REQUIRED, &at, "Required value".to_owned());
         report.refuse(INVALID, &labels.at, unmatched());
         let nowhere = At { pointer: "/spec".into(), path: at.path };
         return error(report, &nowhere, "the set has no `spec.selector`".into(), SELECT);
     };
+    let shown = Shown::selector(selector.value);
     let before = report.refusals.len();
     metadata::selector(Some(&selector), report);
     let broken = report.refusals.len() > before;
     let empty = |name: &str| selector.map(name).next().is_none() && selector.items(name).is_empty();
     if empty("matchLabels") && empty("matchExpressions") {
         let words = "empty selector is invalid for statefulset";
-        report.refuse(INVALID, &at, format!("Invalid value: {}: {words}", selector.value));
+        report.refuse(INVALID, &at, format!("Invalid value: {}: {words}", shown.at(level)));
         return error(report, &at, "the selector is empty".into(), SELECT);
     }
     if broken {
-        report.refuse(INVALID, &at, format!("Invalid value: {}", selector.value));
+        report.refuse(INVALID, &at, format!("Invalid value: {}", shown.at(level)));
     } else if !metadata::matches(&selector, &labels) {
         report.refuse(INVALID, &labels.at, unmatched());
     }

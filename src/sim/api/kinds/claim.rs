@@ -37,15 +37,15 @@ pub(super) fn prepare(object: &mut Value) {
     }
 }
 
-pub(super) fn check(object: &Value) -> Vec<Cause> {
-    super::causes(claim_refusals(&object["spec"]))
+pub(super) fn check(object: &Value, compat: Compat) -> Vec<Cause> {
+    super::causes(claim_refusals(&object["spec"], compat.level()))
 }
 
-pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+pub(super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
     if old["spec"] == new["spec"] {
         return Vec::new();
     }
-    let mut causes = check(new);
+    let mut causes = check(new, compat);
     let bound = old["status"]["phase"] == "Bound";
     let fixed = |claim: &Value| {
         let mut spec = claim["spec"].clone();

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
+use crate::manifest::default::Level;
+use crate::manifest::shown::Shown;
 use crate::manifest::stateful_set::{metadata_refusals, refusal};
+use crate::sim::compat::Compat;
 use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
@@ -17,7 +20,7 @@ fn names(resource: Resource, name: &str) -> Vec<String> {
 }
 
 /// What the server refuses of the metadata of any object.
-pub(in super::super) fn check(resource: Resource, object: &Value) -> Vec<Cause> {
+pub(in super::super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<Cause> {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();
     let mut causes = Vec::new();
@@ -27,28 +30,29 @@ pub(in super::super) fn check(resource: Resource, object: &Value) -> Vec<Cause> 
         let wrong = names(resource, name);
         causes.extend(wrong.into_iter().map(|it| Cause::invalid("metadata.name", &name.into(), &it)));
     }
-    causes.extend(super::causes(metadata_refusals(metadata)));
+    causes.extend(super::causes(metadata_refusals(metadata, compat.level())));
     causes
 }
 
 /// What the server refuses of a change of metadata; both as they would be stored.
-pub(in super::super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+pub(in super::super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
     let (old, new) = (&old["metadata"], &new["metadata"]);
     let mut causes = Vec::new();
     let told = ["labels", "annotations", "ownerReferences", "finalizers"];
     if told.into_iter().any(|field| old[field] != new[field]) {
-        causes.extend(super::causes(metadata_refusals(new)));
+        causes.extend(super::causes(metadata_refusals(new, compat.level())));
     }
     if !old["deletionTimestamp"].is_null() {
-        let finalizers = |of: &Value| -> Vec<String> {
-            let listed = of["finalizers"].as_array().into_iter().flatten();
-            listed.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
+        fn finalizers(of: &Value) -> Vec<&str> {
+            of["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+        }
         let (before, now) = (finalizers(old), finalizers(new));
-        let added: Vec<String> = now.into_iter().filter(|it| !before.contains(it)).collect();
+        let added: Vec<&str> = now.into_iter().filter(|it| !before.contains(it)).collect();
         if !added.is_empty() {
+            // In Go's form at every level.
+            let added = Shown::texts(&added);
             let words = "no new finalizers can be added if the object is being deleted, found new finalizers";
-            let message = format!("Forbidden: {words} {}", go_strings(&added));
+            let message = format!("Forbidden: {words} {}", added.at(Level::V1_33));
             let cause = Cause { reason: "FieldValueForbidden", message, field: "metadata.finalizers".into() };
             // The server looks twice, and says it twice; here and below.
             causes.extend([cause.clone(), cause]);
@@ -56,15 +60,14 @@ pub(in super::super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if old[field] != new[field] {
-            let cause = Cause::invalid(&format!("metadata.{field}"), &new[field], "field is immutable");
+            let shown = match field {
+                "uid" => Shown::optional(&new[field].as_str().unwrap_or_default().into()),
+                "deletionTimestamp" => Shown::moment(&new[field]),
+                _ => Shown::optional(&new[field]),
+            };
+            let cause = Cause::shown(&format!("metadata.{field}"), shown.at(compat.level()), "field is immutable");
             causes.extend([cause.clone(), cause]);
         }
     }
     causes
-}
-
-/// A list of texts as Go prints it with `%#v`.
-fn go_strings(texts: &[String]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
-    format!("[]string{{{}}}", quoted.join(", "))
 }

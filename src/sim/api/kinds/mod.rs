@@ -10,6 +10,7 @@ use crate::sim::resource::Resource;
 use crate::sim::status::Cause;
 
 mod claim;
+mod event;
 mod lease;
 mod metadata;
 mod namespace;
@@ -20,7 +21,7 @@ mod revision;
 mod stateful_set;
 mod warnings;
 
-pub(super) use metadata::{check as check_metadata, check_change as check_metadata_change};
+pub(super) use metadata::check_change as check_metadata_change;
 
 /// The object as the API writes it: known fields only, defaults filled in.
 pub(super) fn shaped(resource: Resource, object: Value, compat: Compat) -> Value {
@@ -41,6 +42,11 @@ pub(super) fn shaped(resource: Resource, object: Value, compat: Compat) -> Value
     };
     shape(&mut object, compat);
     Value::Object(object)
+}
+
+/// An object that was decoded from a request, with what depends on gates filled in.
+pub(super) fn gated(resource: Resource, object: Value, compat: Compat) -> Value {
+    if resource == Resource::StatefulSets { stateful_set::gated(object, compat) } else { object }
 }
 
 /// Sets what only the server sets on a new object, and takes away what only it may set.
@@ -82,32 +88,44 @@ pub(super) fn prepare_change(resource: Resource, sub: Sub, old: &Value, new: &mu
     }
 }
 
-/// What the server refuses of a new object, beyond its metadata.
-pub(super) fn check(resource: Resource, object: &Value, compat: Compat) -> Vec<Cause> {
-    match resource {
-        Resource::StatefulSets => stateful_set::check(object, compat),
-        Resource::Pods => pod::check(object),
-        Resource::Claims => claim::check(object),
-        Resource::Revisions => revision::check(object),
-        Resource::Events => plain::check_event(object),
-        Resource::Leases => lease::check(object),
-        Resource::Budgets => plain::check_budget(object),
-        Resource::Namespaces | Resource::ConfigMaps | Resource::Secrets | Resource::Services => Vec::new(),
+/// What the server refuses of a new object; `newer`: it came as one of the newer API of events.
+pub(super) fn check(resource: Resource, object: &Value, newer: bool, compat: Compat) -> Vec<Cause> {
+    if resource == Resource::Events {
+        return event::check(object, newer, compat);
     }
+    let mut causes = metadata::check(resource, object, compat);
+    causes.extend(match resource {
+        Resource::StatefulSets => stateful_set::check(object, compat),
+        Resource::Pods => pod::check(object, compat),
+        Resource::Claims => claim::check(object, compat),
+        Resource::Revisions => revision::check(object),
+        Resource::Leases => lease::check(object),
+        Resource::Budgets => plain::check_budget(object, compat),
+        Resource::Events | Resource::Namespaces | Resource::ConfigMaps | Resource::Secrets | Resource::Services => {
+            Vec::new()
+        }
+    });
+    causes
 }
 
-/// What the server refuses of a change, beyond its metadata.
-pub(super) fn check_change(resource: Resource, sub: Sub, old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
+/// What the server refuses of a change, beyond its metadata; `newer` as for a new object.
+pub(super) fn check_change(
+    (resource, sub): (Resource, Sub),
+    old: &Value,
+    new: &Value,
+    newer: bool,
+    compat: Compat,
+) -> Vec<Cause> {
     match (resource, sub) {
         (Resource::StatefulSets, Sub::Status) => stateful_set::check_status(old, new),
         (Resource::StatefulSets, _) => stateful_set::check_change(old, new, compat),
-        (Resource::Pods, Sub::None) => pod::check_change(old, new),
+        (Resource::Pods, Sub::None) => pod::check_change(old, new, compat),
         (Resource::Pods, Sub::Status) => pod::check_status(old, new),
-        (Resource::Claims, Sub::None) => claim::check_change(old, new),
-        (Resource::Revisions, _) => revision::check_change(old, new),
+        (Resource::Claims, Sub::None) => claim::check_change(old, new, compat),
+        (Resource::Revisions, _) => revision::check_change(old, new, compat),
         (Resource::Leases, _) => lease::check(new),
-        (Resource::Events, _) => plain::check_event_change(old, new),
-        (Resource::Budgets, Sub::None) => plain::check_budget(new),
+        (Resource::Events, _) => event::check_change(old, new, newer, compat),
+        (Resource::Budgets, Sub::None) => plain::check_budget(new, compat),
         (Resource::ConfigMaps | Resource::Secrets, _) => plain::check_data_change(old, new),
         _ => Vec::new(),
     }
@@ -126,14 +144,12 @@ pub(super) fn shape_status(resource: Resource, object: &mut Value) {
 }
 
 /// What a writer is warned of.
-pub(super) fn warnings(resource: Resource, old: Option<&Value>, new: &Value) -> Vec<String> {
+pub(super) fn warnings(resource: Resource, sub: Sub, old: Option<&Value>, new: &Value) -> Vec<String> {
     let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
-    // Who changes nothing of it has been warned before.
-    if old.is_some_and(|old| generation(old) == generation(new)) {
-        return Vec::new();
-    }
     match resource {
-        Resource::StatefulSets => warnings::of_set(&new["spec"]),
+        _ if sub == Sub::Status => Vec::new(),
+        // Who changes nothing of the template has been warned of it before.
+        Resource::StatefulSets => warnings::of_set(&new["spec"], old.map(generation) != Some(generation(new))),
         Resource::Pods if old.is_none() => warnings::of_pod(&new["spec"], "spec"),
         _ => Vec::new(),
     }

@@ -1,54 +1,22 @@
-//! Kinds that the cluster keeps and hardly acts on: events, budgets, ConfigMaps, Secrets, Services.
+//! Kinds that the cluster keeps and hardly acts on: budgets, ConfigMaps, Secrets, Services.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::manifest::shown::Shown;
+use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
 
-/// An event: whether it was written through the newer API shows in its `eventTime`.
-pub(super) fn check_event(event: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let about = event["involvedObject"]["namespace"].as_str().unwrap_or_default();
-    let own = event["metadata"]["namespace"].as_str().unwrap_or_default();
-    // What lies in no namespace is told of in `default`.
-    if about != own && !(about.is_empty() && own == "default") {
-        let value = Value::from(about);
-        causes.push(Cause::invalid("involvedObject.namespace", &value, "does not match event.namespace"));
-    }
-    causes
-}
-
-/// What was told is not told otherwise; only how often it happened.
-pub(super) fn check_event_change(old: &Value, new: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    // Events of the older API may say what they like.
-    if old["eventTime"].is_null() {
-        return causes;
-    }
-    let told = ["involvedObject", "reason", "message", "reportingComponent", "reportingInstance", "action", "type"];
-    for field in told {
-        if old[field] != new[field] {
-            causes.push(Cause::invalid(field, &new[field], "field is immutable"));
-        }
-    }
-    causes
-}
-
 /// A budget.
-pub(super) fn check_budget(budget: &Value) -> Vec<Cause> {
+pub(super) fn check_budget(budget: &Value, compat: Compat) -> Vec<Cause> {
     let spec = &budget["spec"];
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if least.is_null() || most.is_null() {
         return Vec::new();
     }
-    let value = json!({
-        "MinAvailable": least,
-        "Selector": spec["selector"],
-        "MaxUnavailable": most,
-        "UnhealthyPodEvictionPolicy": spec["unhealthyPodEvictionPolicy"],
-    });
-    vec![Cause::invalid("spec", &value, "minAvailable and maxUnavailable cannot be both set")]
+    let shown = Shown::budget(spec);
+    vec![Cause::shown("spec", shown.at(compat.level()), "minAvailable and maxUnavailable cannot be both set")]
 }
 
 /// A new budget: nothing is known of its pods yet.
@@ -125,10 +93,9 @@ mod tests {
     fn what_these_kinds_refuse_is_worded_as_the_server_does() {
         let words = |causes: Vec<crate::sim::Cause>| causes.into_iter().map(|it| it.message).collect::<Vec<_>>();
         let (old, new) = (json!({"immutable": true, "data": {"a": "b"}}), json!({"immutable": true, "data": {}}));
+        let compat = crate::sim::Compat::of(crate::sim::Version::V1_36);
         let immutable = "Forbidden: field is immutable when `immutable` is set";
         assert_eq!(words(super::check_data_change(&old, &new)), [immutable]);
-        let event = json!({"metadata": {"namespace": "a"}, "involvedObject": {"namespace": "b"}});
-        assert_eq!(words(super::check_event(&event)), ["Invalid value: \"b\": does not match event.namespace"]);
-        assert_eq!(super::check_budget(&json!({"spec": {"minAvailable": 1, "maxUnavailable": 1}})).len(), 1);
+        assert_eq!(super::check_budget(&json!({"spec": {"minAvailable": 1, "maxUnavailable": 1}}), compat).len(), 1);
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::route::Sub;
 use super::pod_spec;
 use crate::manifest::default;
+use crate::manifest::shown::Shown;
 use crate::manifest::stateful_set::pod_refusals;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
@@ -46,11 +47,11 @@ pub(super) fn prepare_change(sub: Sub, old: &Value, new: &mut Value) {
 }
 
 /// Here also what a set's template got away with is refused, and the label that too long a name of the set gives.
-pub(super) fn check(object: &Value) -> Vec<Cause> {
-    super::causes(pod_refusals(&object["spec"]))
+pub(super) fn check(object: &Value, compat: Compat) -> Vec<Cause> {
+    super::causes(pod_refusals(&object["spec"], compat.level()))
 }
 
-pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+pub(super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
     let fixed = |pod: &Value| {
         let mut spec = pod["spec"].clone();
         for list in ["containers", "initContainers"] {
@@ -70,7 +71,7 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
     if count(old) != count(new) {
         return vec![Cause::forbidden("spec.containers", "pod updates may not add or remove containers")];
     }
-    let mut causes = check(new);
+    let mut causes = check(new, compat);
     // The server looks at images once more.
     let images = causes.iter().filter(|it| it.field.ends_with("].image")).cloned();
     let images: Vec<Cause> = images.collect();
@@ -83,7 +84,11 @@ pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
         }
         (Some(_), None) => {
             let words = "must not update from a positive integer to nil value";
-            causes.push(Cause::invalid("spec.activeDeadlineSeconds", &Value::Null, words));
+            causes.push(Cause::shown(
+                "spec.activeDeadlineSeconds",
+                Shown::optional(&Value::Null).at(compat.level()),
+                words,
+            ));
         }
         _ => {}
     }

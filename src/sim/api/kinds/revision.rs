@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::manifest::shown::Shown;
 use crate::sim::compat::Compat;
 use crate::sim::status::Cause;
 
@@ -26,11 +27,11 @@ pub(super) fn check(object: &Value) -> Vec<Cause> {
     causes
 }
 
-pub(super) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+pub(super) fn check_change(old: &Value, new: &Value, compat: Compat) -> Vec<Cause> {
     let mut causes = check(new);
     if old.get("data") != new.get("data") {
         let data = new.get("data").unwrap_or(&Value::Null);
-        causes.push(Cause::invalid("data", data, "field is immutable"));
+        causes.push(Cause::shown("data", Shown::raw(data).at(compat.level()), "field is immutable"));
     }
     causes
 }

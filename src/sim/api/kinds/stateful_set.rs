@@ -17,14 +17,31 @@ pub(super) fn shape(object: &mut Map<String, Value>, compat: Compat) {
     let given = object.get("spec").unwrap_or(&Value::Null);
     let most = given.pointer("/updateStrategy/rollingUpdate/maxUnavailable").filter(|it| !it.is_null()).cloned();
     let mut spec = default::stateful_set(given, compat.level());
-    if compat.max_unavailable
-        && let Some(block) = spec.pointer_mut("/updateStrategy/rollingUpdate")
+    if let (Some(most), Some(block)) = (most, spec.pointer_mut("/updateStrategy/rollingUpdate"))
+        && compat.max_unavailable
     {
-        block["maxUnavailable"] = most.unwrap_or(json!(1));
+        block["maxUnavailable"] = most;
     }
+    fill_max_unavailable(&mut spec, compat);
     object.insert("spec".into(), spec);
     shape_status(object.entry("status").or_insert_with(|| json!({})));
     object.retain(|field, _| ["apiVersion", "kind", "metadata", "spec", "status"].contains(&field.as_str()));
+}
+
+/// A set that was decoded from a request, with what the gates fill in.
+pub(super) fn gated(mut set: Value, compat: Compat) -> Value {
+    if let Some(spec) = set.get_mut("spec") {
+        fill_max_unavailable(spec, compat);
+    }
+    set
+}
+
+/// What a block `rollingUpdate` gets by default where the gate is open.
+fn fill_max_unavailable(spec: &mut Value, compat: Compat) {
+    let strategy = spec.get_mut("updateStrategy").filter(|it| it["type"] == "RollingUpdate" && compat.max_unavailable);
+    if let Some(block) = strategy.and_then(|it| it.get_mut("rollingUpdate")?.as_object_mut()) {
+        block.entry("maxUnavailable").or_insert(json!(1));
+    }
 }
 
 /// Two counts are always written, the others where they are not 0.

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A set whose spec is new; mirrors `WarningsOnCreate` of its strategy.
-pub(super) fn of_set(spec: &Value) -> Vec<String> {
-    let mut warnings = of_pod(&spec["template"]["spec"], "spec.template.spec");
+/// A set that is written, with its template where its spec is new; mirrors `WarningsOnCreate` and `WarningsOnUpdate`.
+pub(super) fn of_set(spec: &Value, with_template: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if with_template {
+        warnings = of_pod(&spec["template"]["spec"], "spec.template.spec");
+    }
     if spec["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
         let words = "a negative value retains all historical revisions; a value >= 0 is recommended";
         warnings.push(format!("spec.revisionHistoryLimit: {words}"));
@@ -60,7 +63,7 @@ mod tests {
             "containers": [{"env": [{"name": "A"}, {"name": "A"}]}],
         }}});
         assert_eq!(
-            super::of_set(&spec),
+            super::of_set(&spec, true),
             [
                 "spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be \
                  treated as 1",
@@ -69,5 +72,6 @@ mod tests {
                 "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended",
             ]
         );
+        assert_eq!(super::of_set(&spec, false).len(), 1);
     }
 }

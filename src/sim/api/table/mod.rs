@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::manifest::default::Level;
 use crate::sim::resource::Resource;
 use cells::{NONE, age, joined, or, since, text};
 
@@ -18,8 +19,13 @@ static COLUMNS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("columns.json")).unwrap_or_default());
 
 /// The columns of a kind.
-pub(crate) fn columns(resource: Resource) -> Value {
-    COLUMNS[resource.plural()].clone()
+pub(crate) fn columns(resource: Resource, level: Level) -> Value {
+    let mut columns = COLUMNS[resource.plural()].clone();
+    if resource == Resource::Revisions && level < Level::V1_36 {
+        // The words were still those of `apps/v1beta1`.
+        columns[2]["description"] = "revision indicates the revision of the state represented by Data.".into();
+    }
+    columns
 }
 
 /// The row of an object: its cells, and what a client may want to know of it besides.
@@ -198,6 +204,7 @@ mod tests {
     use serde_json::json;
 
     use super::{columns, row};
+    use crate::manifest::default::Level;
     use crate::sim::resource::Resource;
 
     fn now() -> Timestamp {
@@ -207,7 +214,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_cell_for_each_column() {
         for resource in Resource::ALL {
-            let columns = columns(resource);
+            let columns = columns(resource, Level::V1_36);
             let cells = row(resource, &json!({"metadata": {}}), now());
             let count = columns.as_array().map(Vec::len);
             assert!(count.is_some_and(|it| it >= 3), "{resource:?}");
