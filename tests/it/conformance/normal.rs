@@ -35,7 +35,7 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
     (
         "in how many steps a set's status changes",
         "two changes that come close together are seen as one; each value in between is that of before or of after, or \
-         less by as many pods as `maxUnavailable` lets go at once",
+         less by as many pods as `maxUnavailable` lets go at once, or as a Parallel set has",
     ),
     ("addresses of pointers in the values that 1.33 prints in Go's form", "they are those of the server's memory"),
     ("continue tokens", "they hold a resourceVersion; that there is one is compared"),
