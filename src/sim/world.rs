@@ -217,6 +217,12 @@ impl World {
         self.store.version()
     }
 
+    /// Forgets what changed up to now, as a real server lets its store do every five minutes: lists and watches of what
+    /// was before are refused. (A real server answers watches from its cache for longer.)
+    pub fn forget(&mut self) {
+        self.store.compact(self.store.version());
+    }
+
     /// An object.
     pub fn object(&self, key: &Key) -> Option<&Arc<Value>> {
         self.store.get(key)

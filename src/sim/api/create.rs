@@ -79,6 +79,24 @@ pub(super) fn place(
     Ok(world.store.put(key, object))
 }
 
+/// Makes an object by a request that would change it too: a version of what is not there is no version. Where nothing is
+/// kept, the answer shows it as it was given.
+///
+/// # Errors
+/// As the server refuses it.
+pub(super) fn unversioned(
+    mut object: Value,
+    terms: &Terms,
+    make: impl FnOnce(Value) -> Result<Arc<Value>, Status>,
+) -> Result<Arc<Value>, Status> {
+    let given = object.get_mut("metadata").and_then(Value::as_object_mut).and_then(|it| it.remove("resourceVersion"));
+    let mut made = make(object)?;
+    if let Some(version) = given.filter(|it| terms.dry_run && *it != "" && *it != "0") {
+        Arc::make_mut(&mut made)["metadata"]["resourceVersion"] = version;
+    }
+    Ok(made)
+}
+
 /// What the server says of an object whose namespace is not that of the path.
 pub(super) const OTHER_NAMESPACE: &str =
     "the namespace of the provided object does not match the namespace sent on the request";

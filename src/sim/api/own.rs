@@ -68,7 +68,7 @@ pub(crate) fn apply(
     }
     let time = now(world);
     let time = time.as_str().unwrap_or_default();
-    let mut new =
+    let new =
         scope.apply(old.as_deref(), applied, &terms.manager, terms.force, time).map_err(|refused| refused.status())?;
     let Some(old) = old else {
         check_identity(key, &new)?;
@@ -77,11 +77,9 @@ pub(crate) fn apply(
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
             return Err(Status::conflict(key.resource, &key.name, &why));
         }
-        // A version of what is not there is no version.
-        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("resourceVersion");
-        }
-        let made = create::place(world, key.resource, &key.namespace, new, terms, Owned::Already)?;
+        let made = create::unversioned(new, terms, |new| {
+            create::place(world, key.resource, &key.namespace, new, terms, Owned::Already)
+        })?;
         return Ok((made, true));
     };
     if !kinds::has_status(key.resource) && sub == Sub::Status {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::create::{OTHER_NAMESPACE, create};
+use super::create::{self, OTHER_NAMESPACE, create};
 use super::route::Sub;
 use super::{Terms, kinds, own};
 use crate::manifest::shown::Shown;
@@ -38,12 +38,9 @@ pub(crate) fn update(
     check_uid(world.compat, key, old.as_deref(), &object, terms)?;
     let Some(old) = old else {
         if sub == Sub::None && kinds::created_by_update(key.resource) {
-            // A version of what is not there is no version.
-            let mut object = object;
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.remove("resourceVersion");
-            }
-            return create(world, key.resource, &key.namespace, object, terms);
+            return create::unversioned(object, terms, |object| {
+                create(world, key.resource, &key.namespace, object, terms)
+            });
         }
         return Err(Status::not_found(key.resource, &key.name));
     };

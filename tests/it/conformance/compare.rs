@@ -29,7 +29,7 @@ pub(super) fn compare(real: &Recording, mine: &Trace, known: &[&str]) -> Verdict
     let (real, mine) = (&comparable(real.clone()), &mut mine.clone());
     mine.steps.iter_mut().for_each(without_internals);
     mine.objects.values_mut().for_each(|it| it.retain(|it| !is_waiting_for_claims(it)));
-    mine.events.retain(|it| !about_claims(it));
+    mine.events = mine.events.iter().filter(|it| !about_claims(it)).map(|it| told_outside(it)).collect();
     if let Some((at, stuck)) = mine.steps.iter().enumerate().find(|it| it.1.get("failed").is_some()) {
         for (seen, answer) in real.steps.iter().zip(&mine.steps[..at]) {
             answers(answer["step"].as_str().unwrap_or_default(), seen, answer, &mut verdict);
@@ -178,7 +178,8 @@ fn states(key: &str, seen: &[Vec<Value>], mine: &[Value], verdict: &mut Verdict)
 
 /// Whether two sequences differ only in states that lie between two that both have: each value of such a state is that
 /// of the one before or of the one after. So it is where a controller saw two changes at once on one of the clusters.
-/// Where several pods go at once a count may fall meanwhile by as many.
+/// Where several pods go at once a count may fall meanwhile by as many. That a controller saw a set once more before it
+/// went shows in nothing else.
 fn is_coalesced(real: &[Value], mine: &[Value]) -> bool {
     let common = longest_common(real, mine);
     let gaps = |states: &[Value]| {
@@ -197,11 +198,11 @@ fn is_coalesced(real: &[Value], mine: &[Value]) -> bool {
         let (Some(before), Some(after)) = (at.checked_sub(1).and_then(|it| common.get(it)), common.get(at)) else {
             return states.is_empty();
         };
-        let many = at_once(before);
+        let (many, is_over) = (at_once(before), after == "gone");
         states.iter().all(|state| {
             changes(before, state).into_iter().all(|(place, (was, is))| {
                 let then = after.pointer(&place).cloned();
-                is_status(&place) && (then == is || is_between(&was, &is, &then, many))
+                is_status(&place) && (is_over || then == is || is_between(&was, &is, &then, many))
             })
         })
     };
@@ -219,13 +220,14 @@ fn is_between(was: &Option<Value>, is: &Option<Value>, then: &Option<Value>, bel
     }
 }
 
-/// How many pods of a set its update takes at once, where that are several.
+/// How many pods of a set go at once, by its update or by whoever deletes those of a parallel one, where that are several.
 fn at_once(set: &Value) -> i64 {
     let count = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64);
     let most = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
     let share = set.pointer(most).and_then(Value::as_str).and_then(|it| it.strip_suffix('%')?.parse::<i64>().ok());
     let share = share.map(|it| it * count("/spec/replicas").unwrap_or(0) / 100);
-    share.or(count(most)).filter(|it| *it > 1).unwrap_or(0)
+    let all = || count("/spec/replicas").filter(|_| set["spec"]["podManagementPolicy"] == "Parallel");
+    share.or(count(most)).or_else(all).filter(|it| *it > 1).unwrap_or(0)
 }
 
 fn is_status(place: &str) -> bool {
@@ -328,20 +330,25 @@ fn missing(wanted: &[Value], there: &[Value]) -> Vec<Value> {
 fn comparable(mut real: Recording) -> Recording {
     real.steps.iter_mut().flatten().for_each(without_internals);
     real.objects.values_mut().flatten().for_each(|it| it.retain(|it| !is_waiting_for_claims(it)));
-    real.events.retain(|it, _| !about_claims(it));
+    let mut events = BTreeMap::new();
+    for (event, runs) in real.events.iter().filter(|it| !about_claims(it.0)) {
+        *events.entry(told_outside(event)).or_default() += runs;
+    }
+    real.events = events;
     real
 }
 
-/// Cuts off what a message tells of Go's structs and parsers.
+/// A message up to what it tells of Go's structs and parsers.
+fn told_outside(text: &str) -> String {
+    let marks = ["previously negative)", "error decoding YAML: "];
+    let end = marks.iter().filter_map(|mark| Some(text.find(mark)? + mark.len())).min();
+    end.map_or(text, |end| &text[..end]).to_owned()
+}
+
+/// Cuts off what messages tell of Go's structs and parsers.
 fn without_internals(value: &mut Value) {
     match value {
-        Value::String(text) => {
-            for (mark, kept) in [("previously negative)", 20), ("error decoding YAML: ", 21)] {
-                if let Some(at) = text.find(mark) {
-                    text.truncate(at + kept);
-                }
-            }
-        }
+        Value::String(text) => *text = told_outside(text),
         Value::Array(items) => items.iter_mut().for_each(without_internals),
         Value::Object(map) => map.values_mut().for_each(without_internals),
         _ => {}

@@ -12,6 +12,7 @@ use phaseline::{
 use super::{
     kubectl::Kubectl,
     level::Level,
+    memory::Memory,
     normal::normalized,
     play::{Stage, play},
     runner::needs_kubectl,
@@ -40,6 +41,7 @@ pub(super) fn once(case: &Case, level: Level, kubectl: Option<&Path>) -> Result<
         let embedded = Embedded::start(world, if real { Clock::Real } else { Clock::starting(start) });
         let client = Cluster::from_service(embedded.service("admin")).client;
         let kubectl = kubectl.map(|it| Kubectl::new(it, client.clone()));
-        play(case, &Stage { client, kubectl }, "conf-n00001").await.map(|raw| normalized(&raw))
+        let memory = Memory::Embedded(embedded);
+        play(case, &Stage { client, kubectl, memory }, "conf-n00001").await.map(|raw| normalized(&raw))
     })
 }

@@ -10,6 +10,7 @@ mod compare;
 mod embedded;
 mod kubectl;
 mod level;
+mod memory;
 mod normal;
 mod pack;
 mod play;

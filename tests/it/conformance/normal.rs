@@ -35,7 +35,7 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
     (
         "in how many steps a set's status changes",
         "two changes that come close together are seen as one; each value in between is that of before or of after, or \
-         less by as many pods as `maxUnavailable` lets go at once",
+         less by as many pods as `maxUnavailable` lets go at once, or as a Parallel set has",
     ),
     ("addresses of pointers in the values that 1.33 prints in Go's form", "they are those of the server's memory"),
     ("continue tokens", "they hold a resourceVersion; that there is one is compared"),
@@ -55,10 +55,7 @@ pub(super) const MAY_DIFFER: &[(&str, &str)] = &[
         "the components do not wait for each other",
     ),
     ("states of an object that not every real run shows", "changes that come close together are seen as one"),
-    (
-        "kwok as the kubelet",
-        "both clusters have pods played by image tags and annotations; kwok may delete a pod twice",
-    ),
+    ("kwok as the kubelet", "pods are played by image tags and annotations on both; kwok may delete one twice"),
 ];
 
 /// What a version says of who built it.
@@ -99,8 +96,7 @@ pub(super) fn normalized(raw: &Raw) -> Trace {
         let version = seen.object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
         if object["kind"] == "Event" {
             let unbound = object["message"].as_str().is_some_and(|it| it.contains("unbound immediate"));
-            let of_budget = object["involvedObject"]["kind"] == "PodDisruptionBudget";
-            if !unbound && !of_budget {
+            if !unbound && object["involvedObject"]["kind"] != "PodDisruptionBudget" {
                 trace.events.insert(event_line(&object));
             }
             continue;

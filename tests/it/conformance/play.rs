@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     kubectl::Kubectl,
+    memory::Memory,
     script::{Case, Request, Step, merge},
     watch::{Seen, Watches, get, stream},
 };
@@ -51,6 +52,8 @@ pub(super) struct Stage {
     pub(super) client: kube::Client,
     /// `kubectl` for it, where there is one.
     pub(super) kubectl: Option<Kubectl>,
+    /// Where it remembers what changed.
+    pub(super) memory: Memory,
 }
 
 /// Plays a case in a new namespace of this name, which goes at the end.
@@ -125,6 +128,7 @@ impl Player<'_> {
             Step::Wait(conditions) => self.wait(conditions).await,
             Step::Settle(quiet) => self.settle(*quiet).await,
             Step::Sleep(time) => sleep(*time).await,
+            Step::Forget => self.stage.memory.forget().await?,
             Step::Keep(pairs) => {
                 for (name, text) in pairs {
                     let text = self.filled(text).await?;

@@ -207,7 +207,10 @@ pub(super) fn of_things(chance: &mut fastrand::Rng) -> Value {
             step(&format!("PUT {kind}/{name}{dry}"), object)
         }
         8 => step(&format!("MERGE {path}{dry}"), metadata(chance)),
-        9 => step(&format!("STRATEGIC {path}{dry}"), metadata(chance)),
+        // Lists of other kinds than sets are not merged here.
+        9 => {
+            step(&format!("STRATEGIC {path}{dry}"), json!({"metadata": {"labels": {"tier": "c"}, "annotations": null}}))
+        }
         10 => step(&format!("JSON {path}{dry}"), json_patch(chance)),
         11 | 12 => step(&format!("DELETE {path}"), options(chance, &path)),
         13 => {

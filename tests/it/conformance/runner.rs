@@ -20,6 +20,7 @@ use super::{
     embedded,
     kubectl::Kubectl,
     level::Level,
+    memory::Memory,
     normal::normalized,
     pack,
     play::{Stage, play},
@@ -72,7 +73,7 @@ pub(super) async fn stage(kubeconfig: &std::path::Path, kubectl: Option<&std::pa
     config.default_retry = false;
     let client = kube::Client::try_from(config).map_err(|it| it.to_string())?;
     let kubectl = kubectl.map(|it| Kubectl::new(it, client.clone()));
-    Ok(Stage { client, kubectl })
+    Ok(Stage { client, kubectl, memory: Memory::of_plane(kubeconfig)? })
 }
 
 /// Whether a case needs the real `kubectl`.
@@ -164,7 +165,7 @@ fn level_played(level: Level, cases: &[Case]) -> (BTreeMap<String, (Recording, V
     }
     let plane = ControlPlane::start_with(level.version(), &level.options()).expect("a control plane");
     eprintln!("{}: {} cases, {runs} runs each", level.name(), cases.len());
-    let results = each(cases, threads, |case| {
+    let work = |case: &Case| {
         let mut result = recorded(case, &plane, runs).map(|real| {
             let verdict = held(case, level, &real, Some(plane.kubectl_path()));
             (real, verdict)
@@ -191,9 +192,14 @@ fn level_played(level: Level, cases: &[Case]) -> (BTreeMap<String, (Recording, V
             Err(why) => eprintln!("{} {}: {why}", level.name(), case.name),
         }
         result
-    });
+    };
+    // What a cluster forgets it forgets for everybody: then nobody else is at work.
+    let (alone, together): (Vec<Case>, Vec<Case>) =
+        cases.iter().cloned().partition(|it| it.steps.contains(&Step::Forget));
+    let mut results = each(&together, threads, work);
+    results.extend(each(&alone, 1, work));
     let (mut played, mut broken) = (BTreeMap::new(), Vec::new());
-    for (case, result) in cases.iter().zip(results) {
+    for (case, result) in together.iter().chain(&alone).zip(results) {
         match result {
             Ok(it) => drop(played.insert(case.name.clone(), it)),
             Err(why) => broken.push(format!("{} {}: {why}", level.name(), case.name)),
@@ -284,6 +290,9 @@ fn conformance_of_sequences_by_chance() {
         let first = differs(&case, 3);
         let told = if first.is_empty() { "alike".into() } else { format!("differs\n  {}", first.join("\n  ")) };
         eprintln!("seed {seed} at {}: {told}", level.name());
+        if !first.is_empty() {
+            eprintln!("{text}");
+        }
         // Whether it differs also from more runs.
         if first.is_empty() || differs(&case, 6).is_empty() {
             return None;

@@ -60,6 +60,8 @@ pub(super) enum Step {
     Settle(Duration),
     /// Nothing for so long, whatever happens.
     Sleep(Duration),
+    /// The cluster forgets what changed up to now, as every server lets its etcd do in a while.
+    Forget,
     /// Remembers texts under names.
     Keep(Vec<(String, String)>),
 }
@@ -206,6 +208,7 @@ fn step(value: &Value) -> Result<Step, String> {
         "settle" => duration(body, 1000).map(Step::Settle),
         "sleep" => duration(body, 1000).map(Step::Sleep),
         "stop" => Ok(Step::Stop),
+        "forget" => Ok(Step::Forget),
         "kubectl" => command(body).map(Step::Kubectl),
         "start" => command(body).map(Step::Start),
         "keep" => {

@@ -79,7 +79,16 @@ fn number(number: &Number) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// As `%q` prints a text. Characters that cannot be seen are escaped; of those beyond controls and spaces Go knows more.
+/// Whether Go's `strconv.IsPrint` holds: Rust escapes the same characters, as long as none stands behind another to which
+/// it could belong.
+fn can_be_seen(character: char) -> bool {
+    const BLANK_OF_A_WORD: char = '\u{200c}';
+    let behind_another = ['a', character].iter().collect::<String>();
+    let is_escaped = behind_another.escape_debug().nth(1) == Some('\\');
+    character == '\'' || (!is_escaped && character != BLANK_OF_A_WORD)
+}
+
+/// As `%q` prints a text. Characters that cannot be seen are escaped.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
@@ -97,14 +106,27 @@ pub(super) fn quoted(text: &str) -> String {
                 // Writing to a String cannot fail.
                 let _ = match u32::from(other) {
                     code @ (0..0x20 | 0x7f) => write!(out, "\\x{code:02x}"),
-                    code if other != ' ' && (other.is_control() || other.is_whitespace()) => {
-                        write!(out, "\\u{code:04x}")
-                    }
-                    _ => write!(out, "{other}"),
+                    _ if can_be_seen(other) => write!(out, "{other}"),
+                    code @ ..0x10000 => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
                 };
             }
         }
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        let text =
+            "it's \u{e4}\u{1f600}e\u{301}\u{a0}\u{85}\u{200c}\u{2028}\u{fffe}\u{ffff}\u{feff}\u{fffd}\u{10ffff}\u{7f}";
+        let told =
+            "\"it's \u{e4}\u{1f600}e\u{301}\\u00a0\\u0085\\u200c\\u2028\\ufffe\\uffff\\ufeff\u{fffd}\\U0010ffff\\x7f\"";
+        assert_eq!(quoted(text), told);
+    }
 }

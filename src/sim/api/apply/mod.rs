@@ -10,7 +10,7 @@
 //! another version than the one served, which are forgotten as those of versions gone; sets written by hand that name
 //! what is inside of something that is one value, which the server would mend; what differs in Go's memory only (an empty
 //! list or map for none, another spelling of a quantity, a fraction of a second) within a list that is one value, which the
-//! server takes for a change. Of several mistakes in what is applied the server tells some at random where this one
+//! server takes for a change; quantities so large that they are others once they are written. Of several mistakes in what is applied the server tells some at random where this one
 //! tells the first.
 
 use std::collections::BTreeSet;
