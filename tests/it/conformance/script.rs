@@ -72,7 +72,13 @@ impl Step {
         match self {
             Self::Request(request) => Some(format!("{} {}", request.verb, request.path)),
             Self::Kubectl(command) => Some(format!("kubectl {}", command.args)),
-            Self::Start(_) | Self::Stop | Self::Wait(_) | Self::Settle(_) | Self::Sleep(_) | Self::Keep(_) => None,
+            Self::Start(_)
+            | Self::Stop
+            | Self::Wait(_)
+            | Self::Settle(_)
+            | Self::Sleep(_)
+            | Self::Forget
+            | Self::Keep(_) => None,
         }
     }
 }
