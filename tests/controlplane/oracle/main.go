@@ -30,6 +30,8 @@ type question struct {
 	Lenient bool `json:"lenient,omitempty"`
 	// What was applied before, one after the other; for `update`.
 	Before []json.RawMessage `json:"before,omitempty"`
+	// What stands when one sync begins; for `sync`.
+	World json.RawMessage `json:"world,omitempty"`
 	// One write; for `write`.
 	Write *write `json:"write,omitempty"`
 }
@@ -91,6 +93,8 @@ func respond(server *server, line []byte) (answer map[string]any) {
 			return failure(fmt.Errorf("no write"))
 		}
 		return server.write(question.Write)
+	case "sync":
+		return syncOnce(question.World)
 	case "fields":
 		return fields(server)
 	default:
