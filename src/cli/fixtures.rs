@@ -147,6 +147,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
             claim_templates: Vec::new(),
             template: live,
             restarted_at: String::new(),
+            ready_replicas: 0,
             observed_generation: 3,
             current_revision: current.into(),
             update_revision: update.into(),

@@ -240,11 +240,10 @@ impl Controller {
             Came::Pods(read, written) => {
                 match read {
                     Ok((pods, version)) => self.store.note_pods(&workload, pods, &version, written),
-                    Err(error) => {
-                        warn!(%workload, %error, "its pods cannot be read, tried again later");
-                        worker.missed(now);
-                    }
+                    Err(error) => warn!(%workload, %error, "its pods cannot be read, tried again later"),
                 }
+                // What was read may still not be what is waited for.
+                worker.missed(now);
                 self.dirty.insert(workload);
                 return;
             }

@@ -119,7 +119,7 @@ impl Worker {
         }
     }
 
-    /// Something could not be read.
+    /// Something was read, or could not be: it is not read in a circle.
     pub(super) fn missed(&mut self, now: Instant) {
         self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
     }

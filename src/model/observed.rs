@@ -147,6 +147,8 @@ pub struct LiveSet {
     pub template: TemplateHash,
     /// The live template's `kubectl.kubernetes.io/restartedAt`; empty without one.
     pub restarted_at: String,
+    /// `status.readyReplicas`: nothing is decided by it, but where it names more pods than are shown Ready, these are late.
+    pub ready_replicas: u32,
     /// `status.observedGeneration`.
     pub observed_generation: i64,
     /// `status.currentRevision`.

@@ -156,6 +156,10 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     let pending = target.commit.to_string();
     let meeting = if record.hold.is_some() { None } else { Some(start::meet(case, desired, record, &target)) };
     if let Some(Meeting::Enter(entry)) = meeting {
+        if entry == Entry::Install && start::is_late(case) {
+            // Everything is exposed at once only where nothing is known to stand.
+            return case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::FreshPods);
+        }
         return begin(case, desired, entry);
     }
     // The new template waits; everything else of the commit does not.

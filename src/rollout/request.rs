@@ -224,6 +224,9 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     // Nobody has the manifest in force any more (it was adopted, or history was rewritten): only the new one is left.
     let lost = running && desired.target.is_none();
     let entry = match start::meet(case, desired, &record, &target) {
+        start::Meeting::Enter(start::Entry::Install) if start::is_late(case) => {
+            return Ok(case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::FreshPods));
+        }
         start::Meeting::Enter(entry) => Some(entry),
         start::Meeting::Queue | start::Meeting::Block if lost => Some(start::Entry::Continue),
         start::Meeting::Queue | start::Meeting::Block | start::Meeting::Barred => None,

@@ -112,6 +112,13 @@ fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
     (unproven || another) && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
 }
 
+/// Whether the pods may be shown as they no longer are: too old to say that none of them stands.
+pub(super) fn is_late(case: &Case<'_>) -> bool {
+    let (set, observed) = (case.set, case.observed);
+    let ready = gate::own_pods(set, &observed.pods).filter(|pod| pod.ready).count();
+    observed.pods_behind || u32::try_from(ready).is_ok_and(|ready| ready < set.ready_replicas)
+}
+
 /// The write that starts a rollout on a set that exists.
 pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: Entry) -> Action {
     let (set, now) = (case.set, case.seconds());

@@ -36,6 +36,7 @@ pub(crate) fn set(json: &str, templates: &mut Templates) -> Result<(WorkloadId, 
         claim_templates: spec.volume_claim_templates.into_iter().map(|claim| claim.metadata.name).collect(),
         template: hash,
         restarted_at,
+        ready_replicas: count(status.ready_replicas),
         observed_generation: status.observed_generation,
         current_revision: status.current_revision,
         update_revision: status.update_revision,
@@ -176,6 +177,8 @@ struct WireClaim {
 struct WireStatus {
     #[serde(deserialize_with = "or_default")]
     observed_generation: i64,
+    #[serde(deserialize_with = "or_default")]
+    ready_replicas: i64,
     #[serde(deserialize_with = "or_default")]
     current_revision: String,
     #[serde(deserialize_with = "or_default")]

@@ -151,6 +151,7 @@ impl Bench {
             claim_templates: vec!["data".into()],
             template: hash("A"),
             restarted_at: String::new(),
+            ready_replicas: 0,
             observed_generation: 3,
             current_revision: revision("A"),
             update_revision: revision("A"),

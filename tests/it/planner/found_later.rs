@@ -4,7 +4,7 @@ use phaseline::model::{
     Action, Mode, OnNewRevision, Ordinal, Partition, Pause, Plan, Reason, Record, Schedule, Size, Verb,
 };
 
-use super::bench::{Bench, at, hash, line, plan, seen, stage, three};
+use super::bench::{Bench, at, bent, hash, line, plan, seen, stage, three};
 use super::found::{install_changed, three_revisions};
 
 #[test]
@@ -341,4 +341,23 @@ fn an_overwrite_without_the_manifest_in_force_takes_the_one_that_waits() {
     bench.observed.refused = Some((Reason::Drifted, "conflict with \"hpa\"".into()));
     bench.ask(Verb::ResumeOverwrite);
     assert_eq!(bench.line(), "Overwrite C of C p=4 replicas=5 stage=0 answered | Progressing Starting | -");
+}
+
+#[test]
+fn everything_is_exposed_at_once_only_where_nothing_is_known_to_stand() {
+    let fallen = |bend: fn(&mut Bench)| {
+        bent(Bench::resting(), |b| {
+            b.record.proven.clear();
+            for ordinal in 0..5 {
+                b.broken(ordinal, "A", "CrashLoopBackOff");
+            }
+            b.tip("c2", "B");
+            bend(b);
+        })
+    };
+    assert!(fallen(|_| ()).line().starts_with("Start B of B p=0 "), "{}", fallen(|_| ()).line());
+    // Pods as they were before the last write, or fewer Ready ones than their controller counts: they are read first.
+    let late = "- | Progressing WaitingReady | FreshPods";
+    assert_eq!(fallen(|b| b.observed.pods_behind = true).line(), late);
+    assert_eq!(fallen(|b| b.set().ready_replicas = 1).line(), late);
 }

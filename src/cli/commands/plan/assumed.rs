@@ -112,6 +112,7 @@ fn live(tip: &Version, record: Record, replicas: u32, name: String) -> LiveSet {
         claim_templates: claims.into_iter().flatten().filter_map(claim_name).collect(),
         template: tip.hash.clone(),
         restarted_at: tip.restart.clone().unwrap_or_default(),
+        ready_replicas: 0,
         observed_generation: 1,
         current_revision: name.clone(),
         update_revision: name,

@@ -344,6 +344,7 @@ fn live(set: &Set, record: RecordState) -> LiveSet {
         claim_templates: vec!["data".into()],
         template: set.tpl.hash(),
         restarted_at: set.tpl.restarted_at(),
+        ready_replicas: 0,
         observed_generation: set.observed,
         current_revision: set.current.revision(),
         update_revision: set.update.revision(),

@@ -228,7 +228,15 @@ impl Play {
                 && is_ready(pod)
                 && pod["metadata"]["deletionTimestamp"].is_null()
         };
+        let tip = self.tip();
+        let asked = set["metadata"]["annotations"][Wish::ANNOTATION].as_str();
+        let asked = asked.and_then(|wish| serde_json::from_str::<Wish>(wish).ok());
+        let answered = record.req.as_ref().map(|answer| &answer.id);
         record.done
+            && asked.is_none_or(|wish| Some(&wish.id) == answered)
+            && tip.replicas.is_none_or(|stated| u64::from(stated) == replicas)
+            && set["spec"]["minReadySeconds"].as_u64().unwrap_or(0) == u64::from(tip.min_ready)
+            && set["spec"]["ordinals"]["start"].as_u64().unwrap_or(0) == u64::from(tip.start)
             && set["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == PARKED.0
             && set["status"]["currentRevision"] == set["status"]["updateRevision"]
             && pods.len() as u64 == replicas
