@@ -235,8 +235,8 @@ impl Play {
         record.done
             && asked.is_none_or(|wish| Some(&wish.id) == answered)
             && tip.replicas.is_none_or(|stated| u64::from(stated) == replicas)
-            && set["spec"]["minReadySeconds"].as_u64().unwrap_or(0) == u64::from(tip.min_ready)
-            && set["spec"]["ordinals"]["start"].as_u64().unwrap_or(0) == u64::from(tip.start)
+            && (tip.min_ready == 0 || set["spec"]["minReadySeconds"] == tip.min_ready)
+            && (tip.start == 0 || set["spec"]["ordinals"]["start"] == tip.start)
             && set["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == PARKED.0
             && set["status"]["currentRevision"] == set["status"]["updateRevision"]
             && pods.len() as u64 == replicas
