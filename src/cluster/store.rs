@@ -17,7 +17,7 @@ use crate::model::{LiveSet, Observed, Ordinal, Pod, Pods, Progress, WorkloadId};
 pub struct Store {
     sets: BTreeMap<WorkloadId, LiveSet>,
     pods: BTreeMap<WorkloadId, Pods>,
-    /// The version at which each set was first seen with its generation.
+    /// The version at which each set was first seen with its generation, or of our last write to it.
     written: BTreeMap<WorkloadId, u64>,
     /// Up to which of these versions pods were read beside the watch.
     read: BTreeMap<WorkloadId, u64>,
@@ -74,6 +74,8 @@ impl Store {
                 && version_number(&set.resource_version).is_some_and(|version| version <= freshness.version)
         });
         if !told {
+            // A record alone counts too: what it was based on is to be seen again after it.
+            self.written.extend(version_number(&set.resource_version).map(|version| (workload.clone(), version)));
             self.set(workload.clone(), set);
         }
     }
