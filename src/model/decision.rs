@@ -55,7 +55,7 @@ pub enum Reason {
     ProgressDeadlineExceeded,
     /// A pod restarted too often.
     TooManyRestarts,
-    /// A pod below the partition broke, or a pod is stuck and may not be replaced.
+    /// A pod below the partition broke, a pod is stuck and may not be replaced, or more are away than may be.
     StuckPod,
     /// A half-done rollout was scaled to zero, which promotes it.
     PromotedByScaleToZero,

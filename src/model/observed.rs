@@ -273,7 +273,7 @@ pub struct Observed {
     pub pods: Pods,
     /// Whether the view is too old to act on: seconds since the watches last said anything.
     pub stale_seconds: Option<u32>,
-    /// Whether the pods may be shown as they were before the set's spec was last written.
+    /// Whether the pods may be shown as they were before the set's spec was last written, or before our last write.
     pub pods_behind: bool,
     /// What was refused lately by the server and is not to be sent again until something changes: the reason and
     /// the message. The adapter forgets it as soon as Git's wish or the set's generation is another one.

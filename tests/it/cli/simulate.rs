@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::e2e::manifest::Set;
 use crate::support::repo::Repo;
 
 fn examples() -> PathBuf {
@@ -49,22 +50,7 @@ fn said(simulation: &Value, what: &str) -> f64 {
 }
 
 fn set(image: &str, replicas: u32) -> String {
-    format!(
-        "apiVersion: apps/v1
-kind: StatefulSet
-metadata: {{name: web}}
-spec:
-  serviceName: web
-  replicas: {replicas}
-  selector: {{matchLabels: {{app: web}}}}
-  template:
-    metadata: {{labels: {{app: web}}}}
-    spec:
-      containers:
-      - name: web
-        image: {image}
-"
-    )
+    Set::web(image).replicas(replicas).yaml()
 }
 
 const PLAN: &str = "apiVersion: phaseline.dev/v1alpha1

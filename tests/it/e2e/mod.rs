@@ -45,7 +45,7 @@ mod examples;
 mod failures;
 mod foresight;
 mod killer;
-mod manifest;
+pub(crate) mod manifest;
 mod newer;
 mod people;
 mod replicas;
