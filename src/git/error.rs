@@ -1,6 +1,6 @@
 //! What can go wrong between the daemon and a Git repository, one variant per thing that was being done.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -365,6 +365,13 @@ impl GitError {
             Self::Unsupported { .. } => "a repository with SHA-1 ids and files as references is needed".into(),
             Self::BranchMissing { others, .. } if !others.is_empty() => format!("there are: {}", others.join(", ")),
             Self::Empty { .. } => "push a first commit".into(),
+            Self::State { cause, .. } => match cause.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or choose another --state-dir".into(),
+                ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                    "choose a --state-dir that may be written to".into()
+                }
+                _ => String::new(),
+            },
             Self::RepositoryCorrupt { .. } => "the next fetch makes a new copy".into(),
             Self::Unreadable { .. } => "`git fsck` tells more; a partial clone lacks objects until they are fetched".into(),
             Self::Stalled { .. } => "restart the process".into(),
@@ -373,7 +380,6 @@ impl GitError {
             Self::AmbiguousRevision { .. } => "give more digits".into(),
             Self::BadBranch { .. }
             | Self::BadPath { .. }
-            | Self::State { .. }
             | Self::Locked { .. }
             | Self::Mirror { .. }
             | Self::Credential { .. }

@@ -1,14 +1,19 @@
 //! Brings a mirror up to date, and keeps the last good state where that fails.
 
+use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use git2::{ErrorClass, ErrorCode, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
+use super::copy;
 use super::credentials::Offers;
 use super::error::GitError;
+use super::folder::{self, Known};
+use super::history::MAX_COMMITS;
 use super::known_hosts::default_files;
 use super::lock::Lock;
 use super::mirror::{Mirror, TIP, beside, create, lock_path, remove};
@@ -22,6 +27,15 @@ const RENEW_EVERY: Duration = Duration::from_secs(600);
 /// Largest note of where a history was cut off, in bytes: some twenty thousand places.
 const SHALLOW_LIMIT: usize = 1 << 20;
 
+/// Where former tips are kept that no branch leads to any more.
+const KEPT: &str = "refs/phaseline-kept/";
+
+/// Most former tips that are kept.
+const MAX_KEPT: usize = 8;
+
+/// Notes how many bytes the packs had when the mirror was last copied anew.
+const SIZE: &str = "phaseline-size";
+
 /// What one fetch may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -31,12 +45,14 @@ pub struct Limits {
     pub total: Duration,
     /// Most bytes that are received.
     pub bytes: u64,
+    /// Bytes that the mirror may have beyond twice its size when it was last copied anew, where history was rewritten.
+    pub spare: u64,
 }
 
 impl Default for Limits {
-    /// 60 s of silence, 15 minutes, 1 GiB: more than the largest deploy repositories need over a slow line.
+    /// 60 s of silence, 15 minutes, 1 GiB: more than the largest deploy repositories need over a slow line; 64 MiB to spare.
     fn default() -> Self {
-        Self { idle: Duration::from_secs(60), total: Duration::from_secs(900), bytes: 1 << 30 }
+        Self { idle: Duration::from_secs(60), total: Duration::from_secs(900), bytes: 1 << 30, spare: 64 << 20 }
     }
 }
 
@@ -97,18 +113,37 @@ impl Mirror {
             let (previous, movement) = (Some(tip.clone()), Movement::Same);
             return Ok(Fetched { branch: "HEAD".into(), tip, previous, movement, renewed: false });
         }
+        if let Some(state) = self.dir.parent() {
+            // Somebody may have removed it: it is a copy, and made again.
+            folder::make_private(state)?;
+        }
         let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
+        if !transfer::is_running() {
+            folder::sweep(&self.dir);
+        }
+        if !self.known.stands(&self.dir) && self.reopen().is_err() {
+            self.suspect.store(true, Ordering::Relaxed);
+        }
         let previous = self.last_good();
         let have = previous.as_ref().and_then(|tip| Oid::from_str(&tip.0).ok());
-        let mut renewed = self.suspect.load(Ordering::Relaxed);
-        let downloaded = if renewed { self.renew()? } else { self.update(have, &mut renewed)? };
+        let mut renewed = self.suspect.load(Ordering::Relaxed) || self.is_overgrown();
+        let downloaded = if renewed { self.renew(have)? } else { self.update(have, &mut renewed)? };
         let movement = match have {
             None => Movement::First,
             Some(have) => self.movement(have, downloaded.tip),
         };
         self.remember(&downloaded)?;
+        if let (Movement::Back | Movement::Rewritten, Some(have)) = (movement, have)
+            && self.odb()?.exists(have)
+        {
+            self.keep(have).map_err(|error| self.mirror_error(&error))?;
+        }
         // Tidying up may fail (a full disk); the state is good all the same, and the next fetch tries again.
-        let _ = pack::tidy(&self.repo, &self.dir);
+        if let Ok(true) = pack::tidy(&self.repo, &self.dir) {
+            self.reopen()?;
+        } else {
+            self.known = Known::of(&self.dir);
+        }
         let tip = CommitId(downloaded.tip.to_string());
         Ok(Fetched { branch: downloaded.branch, tip, previous, movement, renewed })
     }
@@ -127,14 +162,14 @@ impl Mirror {
             // A malformed commit as the last good tip makes libgit2 refuse to go on from it; a new copy does not start there.
             Err(GitError::RepositoryCorrupt { .. } | GitError::Unsupported { .. }) if !lately => {
                 *renewed = true;
-                self.renew()
+                self.renew(have)
             }
             result => result,
         }
     }
 
     /// Fetches a new copy beside the mirror and puts it in its place.
-    fn renew(&mut self) -> Result<Downloaded, GitError> {
+    fn renew(&mut self, have: Option<Oid>) -> Result<Downloaded, GitError> {
         self.renewed = Some(Instant::now());
         let (fresh, old) = (beside(&self.dir, "new"), beside(&self.dir, "damaged"));
         remove(&fresh)?;
@@ -151,10 +186,23 @@ impl Mirror {
             move |cause| GitError::State { path, cause }
         };
         remove(&old)?;
-        fs::rename(&self.dir, &old).map_err(failed(&self.dir))?;
+        if fs::symlink_metadata(&self.dir).is_ok() {
+            // Of what may be damaged, whatever can be read: a rollout may still be on a commit that no branch names.
+            let repo = Repository::open_bare(&fresh).map_err(|error| self.mirror_error(&error))?;
+            for id in self.kept().into_iter().chain(have) {
+                let copied = copy::copy(&self.repo, &fresh, &[id], &mut |bytes| bytes <= self.limits.bytes);
+                if copied.is_ok() && have != Some(id) {
+                    let _ = repo.reference(&kept_name(id), id, true, "kept");
+                }
+            }
+            fs::rename(&self.dir, &old).map_err(failed(&self.dir))?;
+        }
         fs::rename(&fresh, &self.dir).map_err(failed(&fresh))?;
         self.reopen()?;
+        self.suspect.store(false, Ordering::Relaxed);
         remove(&old)?;
+        // How large a copy is that holds what is needed; only a note.
+        let _ = fs::write(self.dir.join(SIZE), folder::pack_bytes(&self.dir).to_string());
         self.check(downloaded.tip)?;
         Ok(downloaded)
     }
@@ -205,8 +253,51 @@ impl Mirror {
         }
     }
 
+    /// Former tips that no branch leads to any more.
+    fn kept(&self) -> Vec<Oid> {
+        let references = self.repo.references_glob(&format!("{KEPT}*"));
+        references.into_iter().flatten().flatten().filter_map(|reference| reference.target()).collect()
+    }
+
+    /// Keeps a former tip: a rollout may still be on it. Of many, the last ones.
+    fn keep(&self, tip: Oid) -> Result<(), git2::Error> {
+        let names: Vec<(i64, String)> = self
+            .repo
+            .references_glob(&format!("{KEPT}*"))?
+            .flatten()
+            .filter_map(|reference| {
+                let name = reference.name().ok()?.to_owned();
+                Some((fs::metadata(self.dir.join(&name)).ok()?.mtime(), name))
+            })
+            .collect();
+        let surplus = (names.len() + 1).saturating_sub(MAX_KEPT);
+        let mut oldest = names;
+        oldest.sort();
+        for (_, name) in oldest.into_iter().take(surplus) {
+            self.repo.find_reference(&name)?.delete()?;
+        }
+        self.repo.reference(&kept_name(tip), tip, true, "kept").map(drop)
+    }
+
+    /// Whether what no branch leads to any more takes more room than what is needed: every rewrite leaves something.
+    fn is_overgrown(&self) -> bool {
+        if self.kept().is_empty() || self.renewed.is_some_and(|when| when.elapsed() < RENEW_EVERY) {
+            return false;
+        }
+        let size = folder::pack_bytes(&self.dir);
+        let path = self.dir.join(SIZE);
+        let Some(base) = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u64>().ok()) else {
+            let _ = fs::write(path, size.to_string());
+            return false;
+        };
+        size > base.saturating_mul(2).saturating_add(self.limits.spare)
+    }
+
     fn movement(&self, old: Oid, new: Oid) -> Movement {
-        let descends = |child, ancestor| self.repo.graph_descendant_of(child, ancestor).unwrap_or(false);
+        let descends = |child, ancestor| {
+            // libgit2 gives up at a commit without a proper author or date.
+            self.repo.graph_descendant_of(child, ancestor).unwrap_or_else(|_| self.leads_to(child, ancestor))
+        };
         if old == new {
             Movement::Same
         } else if descends(new, old) {
@@ -216,6 +307,22 @@ impl Mirror {
         } else {
             Movement::Rewritten
         }
+    }
+
+    /// Whether an ancestor of a commit is another one, read as leniently as everything else.
+    fn leads_to(&self, child: Oid, ancestor: Oid) -> bool {
+        let (mut seen, mut waiting) = (HashSet::from([child]), vec![child]);
+        while let Some(id) = waiting.pop() {
+            for parent in self.raw_commit(id, |commit| commit.parents.clone()).unwrap_or_default() {
+                if parent == ancestor {
+                    return true;
+                }
+                if seen.len() < MAX_COMMITS && seen.insert(parent) {
+                    waiting.push(parent);
+                }
+            }
+        }
+        false
     }
 
     /// Makes the downloaded tip the last good one.
@@ -271,6 +378,11 @@ impl Mirror {
         }
         Ok(())
     }
+}
+
+/// The name under which a former tip is kept.
+fn kept_name(id: Oid) -> String {
+    format!("{KEPT}{id}")
 }
 
 fn ignore_conflicts(result: Result<(), git2::Error>) -> Result<(), git2::Error> {

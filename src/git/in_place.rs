@@ -11,6 +11,7 @@ use super::credentials::Credentials;
 use super::error::{Cause, GitError};
 use super::fetch::Limits;
 use super::files::Listing;
+use super::folder::Known;
 use super::mirror::Mirror;
 use super::source::Source;
 use crate::model::CommitId;
@@ -61,6 +62,7 @@ impl Mirror {
             renewed: None,
             in_place: true,
             trees: RefCell::default(),
+            known: Known::default(),
         };
         mirror.add_objects_of_a_push()?;
         Ok(mirror)
@@ -87,6 +89,7 @@ impl Mirror {
             renewed: None,
             in_place: true,
             trees: RefCell::default(),
+            known: Known::default(),
         })
     }
 

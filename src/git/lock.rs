@@ -1,6 +1,7 @@
 //! Lets one process at a time write into a mirror: a lock that ends with its process, whatever happens to it.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,7 +21,11 @@ impl Lock {
     /// Takes the lock, waiting at most so long.
     pub(crate) fn take(path: &Path, wait: Duration) -> Result<Self, GitError> {
         let failed = |cause| GitError::State { path: path.to_owned(), cause };
-        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+        if path.is_dir() {
+            // It is our place, and what lies there is in the way of every fetch.
+            fs::remove_dir_all(path).map_err(failed)?;
+        }
+        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
         let started = Instant::now();
         loop {
             match file.try_lock() {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use super::credentials::Credentials;
 use super::error::{Cause, GitError};
 use super::fetch::Limits;
 use super::files::MAX_BLOB_BYTES;
+use super::folder::{self, Known};
 use super::lock::Lock;
 use super::object::{Commit, Tree};
 use super::source::{Source, SourceConfig};
@@ -48,6 +49,8 @@ pub struct Mirror {
     /// Whether it is no copy: somebody's repository, read where it lies.
     pub(crate) in_place: bool,
     pub(crate) trees: RefCell<TreeCache>,
+    /// The folder as it was when it was opened; nothing is known of one that is not ours.
+    pub(crate) known: Known,
 }
 
 impl std::fmt::Debug for Mirror {
@@ -69,12 +72,15 @@ impl Mirror {
         git2::opts::enable_caching(false);
         verify_ourselves();
         let source = Source::parse(config)?;
-        make_private(&config.state_dir)?;
+        folder::make_private(&config.state_dir)?;
         let dir = config.state_dir.join(source.folder());
         let repo = {
             let _lock = Lock::take(&lock_path(&dir), OPEN_WAIT)?;
             match open_repository(&dir) {
-                Ok(repo) => repo,
+                Ok(repo) => {
+                    folder::make_private(&dir)?;
+                    repo
+                }
                 Err(_) => {
                     set_aside(&dir)?;
                     create(&dir)?
@@ -82,6 +88,7 @@ impl Mirror {
             }
         };
         let mirror = Self {
+            known: Known::of(&dir),
             source,
             credentials: config.credentials.clone(),
             dir,
@@ -105,6 +112,7 @@ impl Mirror {
             open_repository(&self.dir)
         };
         let another = Self {
+            known: if self.in_place { Known::default() } else { Known::of(&self.dir) },
             source: self.source.clone(),
             credentials: self.credentials.clone(),
             dir: self.dir.clone(),
@@ -251,15 +259,21 @@ impl Mirror {
         }
     }
 
+    /// The objects, where nobody has cut a pack short under us.
     pub(crate) fn odb(&self) -> Result<Odb<'_>, GitError> {
+        if let Some(pack) = self.known.cut_short() {
+            self.suspect.store(true, Ordering::Relaxed);
+            let object = pack.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(GitError::RepositoryCorrupt { object, cause: Cause::new("its size has changed") });
+        }
         self.repo.odb().map_err(|error| self.mirror_error(&error))
     }
 
-    /// Puts another copy in the place of the one that was open.
+    /// Lets go of the repository that was open, packs and all, and opens what is in its place now.
     pub(crate) fn reopen(&mut self) -> Result<(), GitError> {
         self.repo = open_repository(&self.dir).map_err(|error| self.mirror_error(&error))?;
         self.trees = RefCell::default();
-        self.suspect.store(false, Ordering::Relaxed);
+        self.known = Known::of(&self.dir);
         Ok(())
     }
 
@@ -353,6 +367,7 @@ pub(crate) fn beside(dir: &Path, extension: &str) -> PathBuf {
 /// An empty bare repository, with the settings that a mirror needs.
 pub(crate) fn create(dir: &Path) -> Result<Repository, GitError> {
     let failed = |error: git2::Error| GitError::Mirror { path: dir.to_owned(), cause: Cause::from(&error) };
+    folder::make_private(dir)?;
     let mut options = git2::RepositoryInitOptions::new();
     options.bare(true).mkpath(true).external_template(false);
     let repo = Repository::init_opts(dir, &options).map_err(failed)?;
@@ -395,12 +410,4 @@ pub(crate) fn remove(dir: &Path) -> Result<(), GitError> {
         }
         result => result.map_err(|cause| GitError::State { path: dir.to_owned(), cause }),
     }
-}
-
-/// A folder that only its owner reads.
-fn make_private(dir: &Path) -> Result<(), GitError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|cause| GitError::State { path: dir.to_owned(), cause })
 }

@@ -7,10 +7,12 @@
 //! a thread for blocking work ([`Mirror`] is `Send`).
 
 mod changes;
+mod copy;
 mod credentials;
 mod error;
 mod fetch;
 mod files;
+mod folder;
 mod history;
 mod hooks;
 mod in_place;

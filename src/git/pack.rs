@@ -13,7 +13,9 @@ const SMALL: u64 = 32 << 20;
 const MAX_INDEX: u64 = 64 << 20;
 
 /// Puts the small packs together where there are too many; keeps every object, named or not: a rollout may still be on one.
-pub(crate) fn tidy(repo: &Repository, dir: &Path) -> Result<(), git2::Error> {
+///
+/// True where packs are gone: whoever has them open holds their files and maps until the repository is opened anew.
+pub(crate) fn tidy(repo: &Repository, dir: &Path) -> Result<bool, git2::Error> {
     let folder = dir.join("objects/pack");
     let failed = |error: std::io::Error| git2::Error::from_str(&error.to_string());
     let mut packs = Vec::new();
@@ -24,7 +26,7 @@ pub(crate) fn tidy(repo: &Repository, dir: &Path) -> Result<(), git2::Error> {
         }
     }
     if packs.len() <= MAX_PACKS {
-        return Ok(());
+        return Ok(false);
     }
     packs.retain(|pack| fs::metadata(pack).is_ok_and(|data| data.len() <= SMALL));
     let mut builder = repo.packbuilder()?;
@@ -46,7 +48,7 @@ pub(crate) fn tidy(repo: &Repository, dir: &Path) -> Result<(), git2::Error> {
             fs::remove_file(&pack).map_err(failed)?;
         }
     }
-    repo.odb()?.refresh()
+    Ok(true)
 }
 
 /// The ids in a pack's index of version 2: a header of 8 bytes, 256 counts of 4, then the ids in order.

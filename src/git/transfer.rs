@@ -5,7 +5,8 @@
 //! is left behind. It can then do no more harm than add objects that nothing needs.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,10 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use git2::{
-    AutotagOption, CertificateCheckStatus, Direction, ErrorClass, ErrorCode, FetchOptions, Oid, ProxyOptions,
-    RemoteCallbacks, RemoteHead, RemoteRedirect, RemoteUpdateFlags, Repository,
+    AutotagOption, CertificateCheckStatus, Direction, ErrorClass, ErrorCode, FetchOptions, ObjectType, Oid,
+    ProxyOptions, RemoteCallbacks, RemoteHead, RemoteRedirect, RemoteUpdateFlags, Repository, RepositoryOpenFlags,
 };
 
+use super::copy;
 use super::credentials::Offers;
 use super::error::{Cause, GitError, clean};
 use super::fetch::Limits;
@@ -33,6 +35,9 @@ const GRACE: Duration = Duration::from_secs(1);
 const NAMED_BRANCHES: usize = 10;
 /// Most tags that are remembered: they are for people to type, and hosts have some with a hundred thousand.
 const MAX_TAGS: usize = 1_000;
+
+/// What libgit2 says of a commit without a proper author or date.
+const MALFORMED: &str = "failed to parse signature";
 
 /// Where downloads put what they found, each in a folder of its own; nothing reads it but the one who waits for it.
 pub(crate) const INCOMING: &str = "refs/phaseline-incoming/";
@@ -124,6 +129,11 @@ fn in_time(error: GitError, told: Option<(Instant, u64)>, url: &str) -> GitError
     }
 }
 
+/// Whether a download of this process is under way, or was left behind.
+pub(crate) fn is_running() -> bool {
+    RUNNING.load(Ordering::SeqCst) > 0
+}
+
 /// Counts a download for as long as its thread lives.
 struct Running;
 
@@ -142,7 +152,12 @@ fn download(mut job: Job, limits: Limits, shared: &Shared) -> Result<Downloaded,
     }
     let refusal = Mutex::new(None);
     let offers = Mutex::new(job.offers);
-    let result = transfer(&job.dir, &job.source, &offers, &job.known_hosts, limits, shared, &refusal);
+    let mut result = transfer(&job.dir, &job.source, &offers, &job.known_hosts, limits, shared, &refusal);
+    if let (Err(Failure::Git(error)), Transport::Local(path)) = (&result, &job.source.transport)
+        && error.message().contains(MALFORMED)
+    {
+        result = copy_local(path, &job.dir, &job.source, limits, shared).map_err(Failure::Git);
+    }
     job.offers = offers.into_inner().unwrap_or_else(PoisonError::into_inner);
     result.map_err(|failure| match failure {
         Failure::Named(error) => *error,
@@ -151,7 +166,10 @@ fn download(mut job: Job, limits: Limits, shared: &Shared) -> Result<Downloaded,
             None if shared.too_large.load(Ordering::Relaxed) => {
                 GitError::TooLarge { url: job.source.shown.clone(), limit: limits.bytes }
             }
-            None => explain(&error, &job.source, &job.offers),
+            None => match no_room(&error, &job.source) {
+                Some(cause) => GitError::State { path: job.dir, cause },
+                None => explain(&error, &job.source, &job.offers),
+            },
         },
     })
 }
@@ -173,9 +191,42 @@ impl From<GitError> for Failure {
     }
 }
 
+/// Copies a local repository that holds a commit which libgit2's transport does not take.
+fn copy_local(
+    from: &Path,
+    into: &Path,
+    source: &Source,
+    limits: Limits,
+    shared: &Shared,
+) -> Result<Downloaded, git2::Error> {
+    let none: [&str; 0] = [];
+    let repo = Repository::open_ext(from, RepositoryOpenFlags::NO_SEARCH, none)?;
+    let reference = match &source.branch {
+        Some(branch) => repo.find_reference(&format!("refs/heads/{branch}"))?,
+        None => repo.find_reference("HEAD")?.resolve()?,
+    };
+    let name = reference.name()?.to_owned();
+    let tip = reference.target().ok_or_else(|| git2::Error::from_str("the branch names no commit"))?;
+    copy::copy(&repo, into, &[tip], &mut |bytes| {
+        shared.ticks.fetch_add(1, Ordering::Relaxed);
+        shared.bytes.store(bytes, Ordering::Relaxed);
+        if bytes > limits.bytes {
+            shared.too_large.store(true, Ordering::Relaxed);
+        }
+        bytes <= limits.bytes && !shared.stop.load(Ordering::Relaxed)
+    })?;
+    let mut tags = Vec::new();
+    for tag in repo.references_glob("refs/tags/*")?.flatten().take(MAX_TAGS) {
+        let target = tag.peel(ObjectType::Commit).map(|commit| commit.id()).ok().or_else(|| tag.target());
+        let short = tag.name().ok().and_then(|name| name.strip_prefix("refs/tags/"));
+        tags.extend(short.map(str::to_owned).zip(target));
+    }
+    Ok(Downloaded { branch: short_name(&name).unwrap_or(&name).to_owned(), tip, tags })
+}
+
 #[allow(clippy::too_many_arguments)]
 fn transfer(
-    dir: &std::path::Path,
+    dir: &Path,
     source: &Source,
     offers: &Mutex<Offers>,
     known_hosts: &[PathBuf],
@@ -319,6 +370,20 @@ fn check_host(source: &Source, host: &str, key: &[u8], files: &[PathBuf]) -> Res
     }
 }
 
+/// What the disk said, where it was not the source that failed: libgit2 gives its words, not its number.
+fn no_room(error: &git2::Error, source: &Source) -> Option<io::Error> {
+    let said = |kind: ErrorKind, words: &str| error.message().contains(words).then(|| io::Error::new(kind, words));
+    let ours = || {
+        // A server's own disk speaks over the wire, and a folder may not be readable at either end.
+        matches!(error.class(), ErrorClass::Os | ErrorClass::Filesystem | ErrorClass::Odb | ErrorClass::Indexer)
+            && (!matches!(source.transport, Transport::Local(_)) || error.message().contains("failed to create"))
+    };
+    said(ErrorKind::StorageFull, "No space left on device")
+        .or_else(|| said(ErrorKind::QuotaExceeded, "Disk quota exceeded"))
+        .or_else(|| said(ErrorKind::ReadOnlyFilesystem, "Read-only file system"))
+        .or_else(|| said(ErrorKind::PermissionDenied, "Permission denied").filter(|_| ours()))
+}
+
 /// Names what libgit2 could not do.
 fn explain(error: &git2::Error, source: &Source, offers: &Offers) -> GitError {
     let url = source.shown.clone();
@@ -332,7 +397,7 @@ fn explain(error: &git2::Error, source: &Source, offers: &Offers) -> GitError {
         return GitError::AuthFailed { url, tried: offers.tried(), cause };
     }
     // A commit without a proper author or date, which the transport for local paths insists on.
-    let malformed = says("failed to parse signature");
+    let malformed = says(MALFORMED);
     // What libgit2 makes of a server whose own copy is shallow, and of one that speaks something else.
     let gibberish = says("invalid packet line");
     let unsupported =
@@ -345,6 +410,8 @@ fn explain(error: &git2::Error, source: &Source, offers: &Offers) -> GitError {
         _ if unsupported => GitError::Unsupported { url, cause },
         (_, ErrorClass::Http) if says("status code: 404") => GitError::NotARepository { url, cause },
         _ if local && says("could not find repository") => GitError::NotARepository { url, cause },
+        // What the mirror names and does not have.
+        _ if says("target OID for the reference doesn't exist") => GitError::RepositoryCorrupt { object: url, cause },
         (_, ErrorClass::Odb | ErrorClass::Zlib | ErrorClass::Indexer | ErrorClass::Object | ErrorClass::Sha1)
         | (ErrorCode::HashsumMismatch, _) => GitError::RepositoryCorrupt { object: url, cause },
         _ => GitError::Unreachable { url, cause },

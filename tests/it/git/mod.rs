@@ -9,6 +9,7 @@ mod index;
 mod revisions;
 mod scenarios;
 mod ssh;
+mod upkeep;
 mod watch;
 
 use phaseline::git::{Index, Mirror, Reader, SourceConfig};
