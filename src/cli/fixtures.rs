@@ -102,6 +102,7 @@ pub(crate) fn at_rest(letter: char) -> Record {
         failed: Vec::new(),
         proven: vec![hash(letter)],
         req: None,
+        replicas: None,
     }
 }
 

@@ -103,7 +103,11 @@ pub(crate) fn foresee(desired: &Desired, problem: Option<&Problem>, observed: &O
                 return foreseen;
             }
             Some(
-                Action::Patch { .. } | Action::DeletePod { .. } | Action::Release { .. } | Action::DropRequest { .. },
+                Action::Patch { .. }
+                | Action::HoldBack { .. }
+                | Action::DeletePod { .. }
+                | Action::Release { .. }
+                | Action::DropRequest { .. },
             )
             | None => break,
         }

@@ -93,6 +93,10 @@ pub async fn execute(cluster: &Cluster, workload: &WorkloadId, action: &Action) 
             let shown = patch::Shown { uid, generation: *generation, record: old_record };
             patch::stage(cluster, workload, *partition, record, &shown, clear_request.as_deref()).await
         }
+        Action::HoldBack { partition, uid, generation, record } => {
+            let shown = patch::Shown { uid, generation: *generation, record };
+            patch::hold_back(cluster, workload, *partition, &shown).await
+        }
         Action::DeletePod { ordinal, uid, resource_version } => {
             patch::delete_pod(cluster, workload, *ordinal, uid, resource_version).await
         }

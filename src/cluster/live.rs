@@ -54,6 +54,7 @@ fn record(partition: Partition) -> Record {
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
+        replicas: None,
     }
 }
 

@@ -87,6 +87,7 @@ pub(super) fn audit(workload: &WorkloadId, action: &Action, outcome: &Outcome) -
             (record.rollout.as_str(), record.target.commit.short())
         }
         Action::HandOverReplicas { .. }
+        | Action::HoldBack { .. }
         | Action::DeletePod { .. }
         | Action::Release { .. }
         | Action::DropRequest { .. } => ("", ""),
@@ -136,6 +137,7 @@ pub(super) fn describe(action: &Action) -> String {
             }
             _ => "record".into(),
         },
+        Action::HoldBack { partition, .. } => format!("hold added pods back: partition {partition}"),
         Action::DeletePod { ordinal, uid, .. } => format!("delete the broken pod {ordinal} (uid {uid})"),
         Action::Adopt { .. } => "adopt the set".into(),
         Action::Release { partition, .. } => match partition {

@@ -225,6 +225,18 @@ pub enum Action {
         /// written meanwhile is looked at first.
         clear_request: Option<String>,
     },
+    /// A partition raised on a set that is frozen, so that pods that somebody adds do not join what is not approved.
+    /// The record stays as it is: whatever the set is frozen for stays to be seen.
+    HoldBack {
+        /// The new partition.
+        partition: Partition,
+        /// `metadata.uid` to test.
+        uid: String,
+        /// `metadata.generation` to test.
+        generation: i64,
+        /// The annotation's text to test.
+        record: String,
+    },
     /// A broken pod deleted, with uid and resourceVersion as preconditions.
     DeletePod {
         /// Its number.

@@ -107,6 +107,10 @@ pub struct Record {
     pub done: bool,
     /// The partition of our last write.
     pub partition: Partition,
+    /// `spec.replicas` at our last write of the partition: how many pods it exposes is told from both, whoever scales
+    /// later. Records of older versions do not have it.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
     /// `metadata.generation` after our last write of the spec.
     pub generation: i64,
     /// The digest of the live template after our last write of it, as the server returned it (a mutating admission

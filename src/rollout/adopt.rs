@@ -71,6 +71,7 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         promoted: false,
         hold: None,
         failed: Vec::new(),
+        replicas: Some(set.replicas),
         req: request.map(|request| crate::model::record::Answer { id: request.id.clone(), refused: String::new() }),
     };
     say(observed, Phase::Progressing, Reason::Starting).message("the set is taken over").with(Action::Adopt {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::frozen::Frozen;
 use super::running::{self, Behind};
 use super::start::{self, Entry, Meeting};
 use super::view::{Case, say};
@@ -79,20 +80,13 @@ fn owned(case: &Case<'_>, orphaned: bool) -> Decision {
     let (set, record) = (case.set, case.record);
     let refused = case.observed.refused.is_some();
     let behind = behind(case);
-    if let Some(decision) = request::look(case, behind) {
+    let drift = drift::find(set, record, stated(case.desired, record));
+    let frozen = if orphaned { Some(Frozen::Orphaned(drift)) } else { drift.map(Frozen::Drifted) };
+    if let Some(decision) = request::look(case, behind, frozen.as_ref()) {
         return decision;
     }
-    if orphaned {
-        return case
-            .say(Phase::Blocked, Reason::Orphaned)
-            .waiting(WaitingOn::Correction)
-            .message("Git has no manifest of it any more: the set stays as it is, nothing is rolled");
-    }
-    if let Some(drift) = drift::find(set, record, stated(case.desired, record)) {
-        return case
-            .say(Phase::Degraded, Reason::Drifted)
-            .waiting(WaitingOn::DriftDecision)
-            .message(drift.words(case.name()));
+    if let Some(frozen) = frozen {
+        return frozen.look(case);
     }
     if let Some((Reason::Drifted, message)) = &case.observed.refused {
         return case.say(Phase::Degraded, Reason::Drifted).waiting(WaitingOn::DriftDecision).message(message.clone());

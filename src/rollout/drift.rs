@@ -67,13 +67,19 @@ pub fn find(set: &LiveSet, record: &Record, stated: Option<u32>) -> Option<Drift
     if set.template != record.live || restart_gone {
         return drift(What::Template, |owner| owner.template);
     }
-    if set.partition != Some(record.partition) {
+    if set.partition != Some(record.partition) && !is_held_back(set, record) {
         return drift(What::Partition, |owner| owner.strategy);
     }
     if stated.is_some_and(|stated| stated != set.replicas) {
         return drift(What::Replicas, |owner| owner.replicas);
     }
     None
+}
+
+/// Whether the partition stands higher than recorded because added pods were held back, and not by another hand.
+fn is_held_back(set: &LiveSet, record: &Record) -> bool {
+    set.partition.is_some_and(|partition| partition > record.partition)
+        && !set.owners.iter().any(|owner| owner.strategy && !owner.is_ours())
 }
 
 /// The restart that somebody wished for since our last write: the live `restartedAt`.

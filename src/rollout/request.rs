@@ -1,5 +1,6 @@
 //! Carries out what people ask for, or refuses it with the reason.
 
+use super::frozen::Frozen;
 use super::running::{self, Behind, go_on};
 use super::stage;
 use super::start::{self, has_failed};
@@ -11,7 +12,7 @@ use crate::model::{
 };
 
 /// Looks at the set's request. None: there is none, or it has been answered.
-pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
+pub(super) fn look(case: &Case<'_>, behind: Behind, frozen: Option<&Frozen>) -> Option<Decision> {
     let request = match case.set.request.as_ref()? {
         Ok(request) => request,
         Err(why) => {
@@ -24,16 +25,16 @@ pub(super) fn look(case: &Case<'_>, behind: Behind) -> Option<Decision> {
     if request.id.is_empty() || request.id.len() > Request::MAX_ID_BYTES || request.id.chars().any(char::is_control) {
         return Some(drop_request(case, "its id is empty, too long, or has control characters".into()));
     }
-    Some(match carry_out(case, request, behind) {
+    Some(match carry_out(case, request, behind, frozen) {
         Ok(decision) => decision,
         Err(why) => refuse(case, request, why),
     })
 }
 
 /// The decision that carries it out, or why it is refused.
-fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision, String> {
+fn carry_out(case: &Case<'_>, request: &Request, behind: Behind, frozen: Option<&Frozen>) -> Result<Decision, String> {
     let record = case.record;
-    let drifted = drift_of(case);
+    let orphaned = matches!(frozen, Some(Frozen::Orphaned(_)));
     // What the server refused is not sent again because somebody asks: the same request would come up at every look.
     if let (Verb::Release | Verb::ResumeOverwrite, Some((reason, message))) = (request.verb, &case.observed.refused)
         && *reason != Reason::Drifted
@@ -42,13 +43,24 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decis
     }
     match request.verb {
         Verb::Release => return release(case, request),
-        Verb::ResumeOverwrite => return overwrite(case, request),
-        Verb::ResumeAccept => return accept(case, request, drifted.is_some()),
+        Verb::ResumeOverwrite if !orphaned => return overwrite(case, request),
+        Verb::ResumeAccept if !orphaned => return accept(case, request),
         Verb::Adopt => return Err("the set is managed by phaseline already".into()),
-        _ if drifted.is_some() => {
-            return Err("the set has drifted: decide about that first (`phaseline status` says how)".into());
+        // A hold exposes nothing, and where it ends the freeze goes on.
+        Verb::Pause if orphaned => {}
+        Verb::Resume if orphaned && record.hold.is_some() => {}
+        Verb::Promote
+        | Verb::PromoteFull
+        | Verb::Pause
+        | Verb::Resume
+        | Verb::ResumeReplan
+        | Verb::ResumeOverwrite
+        | Verb::ResumeAccept
+        | Verb::Retry => {
+            if let Some(frozen) = frozen {
+                return Err(frozen.refusal(case.name()));
+            }
         }
-        _ => {}
     }
     if !request.rollout.is_empty() && request.rollout != record.rollout {
         return Err(format!("it was about rollout {}, the set is at {} now", request.rollout, record.rollout));
@@ -209,9 +221,17 @@ fn replan(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     Ok(case.say(Phase::Progressing, Reason::WaitingReady).with(case.note(new)))
 }
 
+/// Whether there is anything that Git's state could be put over: a drift, or a field that somebody else owns.
+fn is_astray(case: &Case<'_>) -> bool {
+    drift_of(case).is_some() || matches!(case.observed.refused, Some((Reason::Drifted, _)))
+}
+
 /// Puts Git's state back over a drift.
 fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let desired = case.desired.ok_or("Git was not asked")?;
+    if !is_astray(case) {
+        return Err("nothing has drifted".into());
+    }
     let mut record = answered(case.record, request);
     // What passed while nobody decided is not held against the stage.
     record.at = case.seconds();
@@ -223,13 +243,16 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let starts = record.done && target.hash != record.target.hash;
     // Nobody has the manifest in force any more (it was adopted, or history was rewritten): only the new one is left.
     let lost = running && desired.target.is_none();
-    let entry = match start::meet(case, desired, &record, &target) {
-        start::Meeting::Enter(start::Entry::Install) if start::is_late(case) => {
+    let meeting = record.hold.is_none().then(|| start::meet(case, desired, &record, &target));
+    let entry = match meeting {
+        // What a person holds stays held: the state in force is put back, and no commit that waits is started.
+        None => None,
+        Some(start::Meeting::Enter(start::Entry::Install)) if start::is_late(case) => {
             return Ok(case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::FreshPods));
         }
-        start::Meeting::Enter(entry) => Some(entry),
-        start::Meeting::Queue | start::Meeting::Block if lost => Some(start::Entry::Continue),
-        start::Meeting::Queue | start::Meeting::Block | start::Meeting::Barred => None,
+        Some(start::Meeting::Enter(entry)) => Some(entry),
+        Some(start::Meeting::Queue | start::Meeting::Block) if lost => Some(start::Entry::Continue),
+        Some(start::Meeting::Queue | start::Meeting::Block | start::Meeting::Barred) => None,
     };
     if let (true, Some(entry)) = (starts || lost || (running && drift_of(case).is_none()), entry) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
@@ -257,9 +280,9 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
 }
 
 /// Goes on from what is there.
-fn accept(case: &Case<'_>, request: &Request, drifted: bool) -> Result<Decision, String> {
+fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let (set, record) = (case.set, case.record);
-    if !drifted {
+    if drift_of(case).is_none() {
         return Err("nothing has drifted".into());
     }
     if set.strategy != "RollingUpdate" {

@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 
+use super::frozen;
 use super::gate::{self, Answer, Question};
 use super::progress::{self, Verdict};
 use super::repair::{self, Repair};
 use super::stage::{self, Standing};
-use super::start::{has_failed, last_stage};
+use super::start::last_stage;
 use super::view::{Case, stage_view};
 use crate::model::{
     Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Pod, Reason, Record, Schedule,
@@ -26,15 +27,16 @@ pub(super) enum Behind {
 
 /// The partition at which a rollout stands after the set was scaled to `replicas`.
 ///
-/// It follows the share of the current stage, up as well as down. Nothing is exposed where the rollout is held or has
-/// failed, so there it only rises; and on the way back, during a first install or by hand it stays where it is.
+/// It follows the share of the current stage, up as well as down. Nothing more is exposed where the rollout is held or
+/// has failed; and on the way back, during a first install or by hand it stays where it is.
 pub(super) fn follow(record: &Record, replicas: u32) -> Partition {
+    if frozen::is_halted(record) {
+        return frozen::held(record, replicas);
+    }
     if matches!(record.mode, Mode::Back | Mode::Install) || matches!(record.plan.schedule, Schedule::ByHand(_)) {
         return record.partition;
     }
-    let wanted = stage::standing(record, replicas).partition;
-    let halted = record.hold.is_some() || has_failed(record, &record.target);
-    if halted { wanted.max(record.partition) } else { wanted }
+    stage::standing(record, replicas).partition
 }
 
 /// Goes on.
@@ -50,7 +52,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
             .with(case.advance(record.clone(), partition));
     }
     let followed = follow(record, set.replicas);
-    if followed != record.partition {
+    if followed != record.partition || set.partition != Some(followed) {
         return case
             .say(Phase::Progressing, Reason::WaitingReady)
             .message(format!("the set was scaled to {}: the partition follows its stage", set.replicas))

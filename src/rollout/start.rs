@@ -219,6 +219,7 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
+        replicas: Some(desired.tip.replicas.unwrap_or(1)),
     };
     Action::Apply {
         kind: ApplyKind::Create,
@@ -249,6 +250,7 @@ pub(super) fn sync(
 
 /// An apply on a set that exists.
 fn apply(kind: ApplyKind, rest_of: &Version, template_of: &Version, set: &LiveSet, record: Record) -> Action {
+    let record = Record { replicas: Some(rest_of.replicas.unwrap_or(set.replicas)), ..record };
     Action::Apply {
         kind,
         manifest: compose(rest_of, template_of, &set.restarted_at),

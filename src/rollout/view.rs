@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::stage::Standing;
+use super::{frozen, running};
 use crate::model::{
     Action, Decision, Desired, LiveSet, Observed, Partition, Phase, Reason, Record, StageView, WaitingOn,
 };
@@ -39,12 +40,18 @@ impl Case<'_> {
     pub(super) fn advance(&self, mut record: Record, partition: Partition) -> Action {
         let moves = self.set.partition != Some(partition);
         record.partition = partition;
+        record.replicas = Some(self.set.replicas);
         record.generation = self.set.generation.saturating_add(i64::from(moves));
         self.write(record, moves.then_some(partition))
     }
 
     /// A patch of the record alone.
-    pub(super) fn note(&self, record: Record) -> Action {
+    pub(super) fn note(&self, mut record: Record) -> Action {
+        let (before, replicas) = (self.record, self.set.replicas);
+        if !frozen::is_halted(before) && running::follow(before, replicas) == before.partition {
+            // The partition is the right one for as many as there are by now.
+            record.replicas = Some(replicas);
+        }
         self.write(record, None)
     }
 

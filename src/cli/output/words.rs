@@ -43,6 +43,7 @@ pub(crate) fn action(action: &Action) -> String {
         Action::HandOverReplicas { replicas, .. } => format!("hand the {replicas} replicas over to others"),
         Action::Patch { partition: Some(partition), .. } => format!("set {}", partition_words(*partition)),
         Action::Patch { partition: None, .. } => "note it in the record".to_owned(),
+        Action::HoldBack { partition, .. } => format!("hold added pods back: {}", partition_words(*partition)),
         Action::DeletePod { ordinal, .. } => format!("delete the broken pod {ordinal}"),
         Action::Adopt { .. } => "take the set over".to_owned(),
         Action::Release { .. } => "give the set back".to_owned(),

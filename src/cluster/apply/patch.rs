@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Outcome, RECORD_PATH, REQUEST_PATH, Verdict, judge, shows, step, write};
+use super::{Outcome, RECORD_PATH, REQUEST_PATH, Verdict, judge, read_live, shows, step, write};
 use crate::cluster::connect::Cluster;
 use crate::cluster::read;
 use crate::cluster::send::{Call, PatchKind, fetch, send};
@@ -61,6 +61,26 @@ pub(super) async fn stage(
         return send(partition_step(&live, partition)).await;
     }
     outcome
+}
+
+/// Raises the partition and nothing else, tested on uid, generation and the record, which stays as it is.
+pub(super) async fn hold_back(
+    cluster: &Cluster,
+    workload: &WorkloadId,
+    partition: Partition,
+    shown: &Shown<'_>,
+) -> Outcome {
+    let (_, live) = match read_live(cluster, workload).await {
+        Ok(read) => read,
+        Err(outcome) => return outcome,
+    };
+    let mut steps = vec![
+        step::test("/metadata/uid", shown.uid),
+        step::test("/metadata/generation", shown.generation),
+        step::test(RECORD_PATH, shown.record),
+    ];
+    steps.extend(partition_step(&live, partition));
+    write(cluster, workload, &json_patch(workload, steps), |live| live.partition == Some(partition)).await
 }
 
 /// The step that sets the partition, whatever block there is; none where it is set already.

@@ -38,6 +38,7 @@ fn record() -> Record {
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
+        replicas: None,
     }
 }
 

@@ -69,6 +69,7 @@ impl Scene {
             failed: Vec::new(),
             proven: Vec::new(),
             req: None,
+            replicas: None,
         };
         let mut scene = Self {
             store: Store::default(),

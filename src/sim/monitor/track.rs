@@ -227,11 +227,14 @@ impl Track {
     /// What the record says is so.
     fn recorded(&self, after: &Set, write: &Write<'_>, found: &mut Found) {
         let Some(record) = &after.record else { return };
-        if record.partition.0 != after.partition && !self.meddled {
+        // Higher than recorded it stands where added pods are held back.
+        if record.partition.0 > after.partition && !self.meddled {
             let (is, there) = (record.partition, after.partition);
             found.push(("record", format!("partition {is} is recorded, {there} is there")));
         }
-        let spec = rules::applies_record(write) || rules::partition(write).is_some();
+        let told = write.before.as_deref().map(Set::read).and_then(|before| before.record);
+        let held_back = told.as_ref() == Some(record);
+        let spec = rules::applies_record(write) || (rules::partition(write).is_some() && !held_back);
         if spec && record.generation != after.generation {
             let (is, there) = (record.generation, after.generation);
             found.push(("record", format!("generation {is} is recorded, {there} is there")));
@@ -312,6 +315,13 @@ impl Track {
             }
             return;
         };
+        if new == old {
+            // Nothing but the partition: pods that were added to a frozen set are held back.
+            if to <= set.partition {
+                found.push(("I3", format!("the partition falls from {} to {to}, and no record of it", set.partition)));
+            }
+            return;
+        }
         if self.meddled {
             return;
         }
@@ -383,7 +393,13 @@ impl Track {
         let exposed = set.replicas.saturating_sub(to);
         let stages = counts(&new.plan, set.replicas);
         let fits = stages.contains(&exposed) || exposed == old.exposed.unwrap_or(0).min(set.replicas);
-        if !fits && old.mode != Mode::Back {
+        let frozen = old.hold.is_some() || rules::has_failed(old);
+        let before = old.replicas.map_or(exposed, |before| before.saturating_sub(old.partition.0));
+        if frozen && exposed > before {
+            found.push(("I16", format!("frozen at {before} pods, and a scale-up exposes {exposed}")));
+        }
+        // As many as before, where nothing more may be exposed.
+        if !fits && exposed != before && old.mode != Mode::Back {
             let replicas = set.replicas;
             found.push(("I3", format!("the partition follows to {to} of {replicas}: no stage of {stages:?}")));
         }

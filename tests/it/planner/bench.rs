@@ -133,6 +133,7 @@ impl Bench {
             failed: Vec::new(),
             proven: vec![hash("A")],
             req: None,
+            replicas: Some(replicas),
         };
         let workload = WorkloadId::new("default", "web");
         let set = LiveSet {
@@ -311,11 +312,7 @@ impl Bench {
     /// Decides.
     pub(crate) fn decide(&mut self) -> Decision {
         let (record, now) = (self.record.clone(), self.now);
-        if let Some(set) = &mut self.observed.set
-            && set.record == RecordState::Absent
-        {
-            set.record = RecordState::Is(Box::new(record.clone()), record.encode());
-        }
+        self.put_record();
         let decision = decide(&Wanted::Is(&self.desired, None), &self.observed, now);
         check(&decision);
         let written = decision.actions.iter().find_map(|action| match action {
@@ -325,6 +322,32 @@ impl Bench {
         let expected = record.epoch.saturating_add(1);
         assert!(written.is_none_or(|epoch| epoch == expected), "epoch {written:?}, not {expected}: {decision:?}");
         decision
+    }
+
+    /// Decides about a set whose manifest is gone from Git.
+    pub(crate) fn decide_orphaned(&mut self) -> Decision {
+        self.put_record();
+        let decision = decide(&Wanted::Absent, &self.observed, self.now);
+        check(&decision);
+        decision
+    }
+
+    /// Writes the record on the set, where there is none.
+    fn put_record(&mut self) {
+        if let Some(set) = &mut self.observed.set
+            && set.record == RecordState::Absent
+        {
+            set.record = RecordState::Is(Box::new(self.record.clone()), self.record.encode());
+        }
+    }
+
+    /// Somebody scales the live set, and new pods are not there yet.
+    pub(crate) fn scaled(&mut self, replicas: u32) -> &mut Self {
+        let set = self.set();
+        set.replicas = replicas;
+        set.generation += 1;
+        set.observed_generation += 1;
+        self
     }
 
     /// Decides about a set without a record.
@@ -402,6 +425,7 @@ pub(crate) fn action_words(action: &Action) -> String {
             words.push_str("Note");
             tail(&mut words, record);
         }
+        Action::HoldBack { partition, .. } => write!(words, "HoldBack p={}", short(*partition)).unwrap(),
         Action::DeletePod { ordinal, .. } => write!(words, "DeletePod {ordinal}").unwrap(),
         Action::Adopt { record, .. } => write!(words, "Adopt {}", record.target.hash.0).unwrap(),
         Action::Release { partition, .. } => write!(words, "Release p={:?}", partition.map(short)).unwrap(),

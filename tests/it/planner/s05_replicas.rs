@@ -142,7 +142,7 @@ const ROWS: &[Row] = &[
                 b.autoscale(8);
             })
         },
-        "Patch p=4 stage=0 held by ann | Progressing WaitingReady | -",
+        "Patch p=6 stage=0 held by ann | Progressing WaitingReady | -",
     ),
     (
         "a hold: the partition does not fall",

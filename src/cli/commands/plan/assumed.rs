@@ -70,6 +70,7 @@ fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -
         failed: Vec::new(),
         proven: proven(history, tip),
         req: None,
+        replicas: None,
     }
 }
 

@@ -150,6 +150,13 @@ impl World {
                     self.stage(*partition, &set, &old, new);
                 }
             }
+            Action::HoldBack { partition, .. } => {
+                if let Some(set) = self.cluster.set.clone()
+                    && partition.0 <= set.partition
+                {
+                    self.wrong("I3", format!("added pods are held back at {partition}, below {}", set.partition));
+                }
+            }
             Action::DeletePod { ordinal, .. } => self.deletion(ordinal.0),
             Action::HandOverReplicas { replicas, .. } => {
                 if self.cluster.set.as_ref().is_some_and(|set| set.replicas != *replicas) {
@@ -181,7 +188,8 @@ impl World {
             }
         }
         if let Some(record) = self.record() {
-            if record.partition.0 != set.partition && !self.monitor.meddled {
+            // Higher than recorded it stands where added pods are held back.
+            if record.partition.0 > set.partition && !self.monitor.meddled {
                 self.wrong("record", format!("partition {} recorded, {} there", record.partition, set.partition));
             }
             if matches!(action, Action::Patch { partition: Some(_), .. } | Action::Apply { .. } | Action::Adopt { .. })
@@ -313,7 +321,13 @@ impl World {
             let least = old.exposed.unwrap_or(0);
             let stages = counts(&new.plan, replicas);
             let fits = stages.contains(&exposed(to)) || exposed(to) == least.min(replicas);
-            if !fits && old.mode != Mode::Back {
+            let halted = old.hold.is_some()
+                || old.failed.iter().any(|it| (&it.commit, &it.hash) == (&old.target.commit, &old.target.hash));
+            let before = old.replicas.map_or(0, |before| before.saturating_sub(old.partition.0));
+            if halted && exposed(to) > before && replicas != 0 {
+                self.wrong("I16", format!("frozen at {before} pods, and a scale-up exposes {}", exposed(to)));
+            }
+            if !fits && !halted && old.mode != Mode::Back {
                 self.wrong("I3", format!("the partition follows to {to} of {replicas}: no stage of {stages:?}"));
             }
             if to > from && replicas == self.monitor.replicas && old.hold.is_none() && old.failed.is_empty() {

@@ -41,6 +41,11 @@ impl World {
                     && set.record.as_deref() == Some(old_record.as_str())
                     && (clear_request.is_none() || *clear_request == set.request.as_deref().map(request_text))
             }),
+            Action::HoldBack { uid, generation, record, .. } => set.is_some_and(|set| {
+                *uid == set.uid.to_string()
+                    && *generation == set.generation
+                    && set.record.as_deref() == Some(record.as_str())
+            }),
             Action::DeletePod { ordinal, uid, resource_version } => self
                 .cluster
                 .pods
@@ -70,6 +75,13 @@ impl World {
                 if clear_request.is_some() {
                     set.request = None;
                 }
+                self.cluster.touch_set(moves);
+                Answer::Done
+            }
+            Action::HoldBack { partition, .. } => {
+                let Some(set) = &mut self.cluster.set else { return Answer::Moved };
+                let moves = partition.0 != set.partition;
+                (set.partition, set.owners.strategy) = (partition.0, FieldOwner::DAEMON);
                 self.cluster.touch_set(moves);
                 Answer::Done
             }
