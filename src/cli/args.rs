@@ -1,5 +1,6 @@
 //! The options: every one that several commands share is here, with the same meaning everywhere.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,8 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
 use super::commands;
+use super::error::{CliError, Kind};
 use super::logging::Speaker;
 use super::session::Inside;
+use crate::model::WorkloadId;
 
 /// Rolls Kubernetes StatefulSets out of Git, stage by stage.
 ///
@@ -174,20 +177,86 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| wrong())
 }
 
-/// The name of a set as kubectl users write it: `web`, `sts/web`, `statefulset/web`, `statefulset.apps/web`.
+/// A set as a person names it, with its namespace where it is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SetName {
+    /// The namespace, of `NAMESPACE/NAME`.
+    pub(crate) namespace: Option<String>,
+    /// `metadata.name`.
+    pub(crate) name: String,
+}
+
+impl SetName {
+    /// The name; a namespace that stands before it counts as --namespace.
+    ///
+    /// # Errors
+    /// Where --namespace says another one, and where it is one set of all namespaces.
+    pub(crate) fn place(&self, global: &mut GlobalArgs) -> Result<&str, CliError> {
+        match (&self.namespace, &global.namespace) {
+            (Some(namespace), Some(other)) if namespace != other => {
+                let message = format!("{namespace}/{} is not in namespace {other}, which -n names", self.name);
+                return Err(CliError::new(Kind::Usage, message).hint("leave out -n"));
+            }
+            (Some(namespace), _) => {
+                (global.namespace, global.all_namespaces) = (Some(namespace.clone()), false);
+            }
+            (None, _) if global.all_namespaces => {
+                let message = format!("{} cannot be named across all namespaces", self.name);
+                return Err(CliError::new(Kind::Usage, message)
+                    .hint(format!("leave out -A, or name its namespace: NAMESPACE/{}", self.name)));
+            }
+            (None, _) => {}
+        }
+        Ok(&self.name)
+    }
+
+    /// Whether a workload goes by that name.
+    pub(crate) fn is(&self, workload: &WorkloadId) -> bool {
+        self.name == workload.name && self.namespace.as_ref().is_none_or(|namespace| *namespace == workload.namespace)
+    }
+}
+
+impl fmt::Display for SetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Words for the kind that may stand before a set's name.
+const KINDS: [&str; 5] = ["sts", "statefulset", "statefulsets", "statefulset.apps", "statefulsets.apps"];
+
+/// The name of a set as kubectl users write it (`web`, `sts/web`, `statefulset.apps/web`), or as it is printed in
+/// messages: `prod/web`.
 ///
 /// # Errors
 /// In words for people.
-pub(crate) fn set_name(text: &str) -> Result<String, String> {
-    let name = match text.split_once('/') {
-        None => text,
-        Some(("sts" | "statefulset" | "statefulsets" | "statefulset.apps" | "statefulsets.apps", name)) => name,
-        Some((kind, _)) => return Err(format!("{kind:?} is no StatefulSet: give NAME or sts/NAME")),
+pub(crate) fn set_name(text: &str) -> Result<SetName, String> {
+    let is_label = |part: &str| {
+        !part.is_empty()
+            && part.len() <= 63
+            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
-    let valid = !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if valid { Ok(name.to_owned()) } else { Err(format!("{name:?} is no name of a StatefulSet")) }
+    let parts: Vec<&str> = text.split('/').collect();
+    let (namespace, name) = match *parts.as_slice() {
+        [name] => (None, name),
+        [kind, name] if KINDS.contains(&kind) => (None, name),
+        ["deploy" | "deployment" | "deployments" | "ds" | "daemonset" | "daemonsets" | "pod" | "pods" | "po", _] => {
+            return Err(format!("{text:?} is no StatefulSet: give NAME, sts/NAME or NAMESPACE/NAME"));
+        }
+        [namespace, name] => (Some(namespace), name),
+        [namespace, kind, name] if KINDS.contains(&kind) => (Some(namespace), name),
+        _ => return Err(format!("{text:?} is no name of a StatefulSet: give NAME, sts/NAME or NAMESPACE/NAME")),
+    };
+    if !is_label(name) {
+        return Err(format!("{name:?} is no name of a StatefulSet"));
+    }
+    match namespace {
+        Some(namespace) if !is_label(namespace) => Err(format!("{namespace:?} is no name of a namespace")),
+        namespace => Ok(SetName { namespace: namespace.map(str::to_owned), name: name.to_owned() }),
+    }
 }
 
 #[cfg(test)]
@@ -205,12 +274,34 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_kubectl_users_write_them() {
+    fn names_are_read_as_kubectl_users_write_them_and_as_they_are_printed() {
+        let named = |namespace: Option<&str>| SetName { namespace: namespace.map(str::to_owned), name: "web".into() };
         for text in ["web", "sts/web", "statefulset/web", "statefulsets/web", "statefulset.apps/web"] {
-            assert_eq!(set_name(text), Ok("web".to_owned()), "{text}");
+            assert_eq!(set_name(text), Ok(named(None)), "{text}");
         }
-        for text in ["", "deploy/web", "sts/", "a/b/c", "Web", "../x", "sts/a/b"] {
+        for text in ["prod/web", "prod/sts/web", "prod/statefulset.apps/web"] {
+            assert_eq!(set_name(text), Ok(named(Some("prod"))), "{text}");
+        }
+        for text in ["", "deploy/web", "sts/", "a/b/c", "Web", "../x", "/web", "a/sts/b/c", "A/web"] {
             assert!(set_name(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_namespace_before_the_name_counts_as_the_option_does() {
+        let global = |namespace: Option<&str>, all| GlobalArgs {
+            namespace: namespace.map(str::to_owned),
+            all_namespaces: all,
+            ..GlobalArgs::default()
+        };
+        let place = |text: &str, mut global: GlobalArgs| {
+            set_name(text).unwrap().place(&mut global).map(str::to_owned).map(|_| global.namespace)
+        };
+        assert_eq!(place("prod/web", global(None, false)), Ok(Some("prod".into())));
+        assert_eq!(place("prod/web", global(None, true)), Ok(Some("prod".into())));
+        assert_eq!(place("prod/web", global(Some("prod"), false)), Ok(Some("prod".into())));
+        assert_eq!(place("web", global(Some("prod"), false)), Ok(Some("prod".into())));
+        assert!(place("prod/web", global(Some("other"), false)).is_err());
+        assert!(place("web", global(None, true)).is_err());
     }
 }

@@ -20,6 +20,7 @@ mod error;
 mod fixtures;
 mod foresee;
 mod inputs;
+mod known;
 mod kubeconfig;
 mod local;
 mod logging;

@@ -3,6 +3,7 @@
 use super::args::GlobalArgs;
 use super::context::Context;
 use super::error::{CliError, Kind};
+use super::known;
 use super::local;
 use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
@@ -70,9 +71,10 @@ pub(crate) fn fetched_or_here(context: &mut Context<'_>, namespace: &str) -> Res
 }
 
 /// The repository knows nothing of this set.
-pub(crate) fn no_such_set(workload: &WorkloadId) -> CliError {
+pub(crate) fn no_such_set(source: &mut Source, workload: &WorkloadId) -> CliError {
+    let known = source.view().map(|view| view.wishes.keys().cloned().collect()).unwrap_or_default();
     CliError::new(Kind::NotFound, format!("the repository has no StatefulSet {workload}"))
-        .hint("name its namespace with -n, or another folder with --path")
+        .hint(known::did_you_mean(workload, known))
 }
 
 /// Git's wish, with the manifest in force beside it where a newer template waits.

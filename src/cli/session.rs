@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::args::GlobalArgs;
 use super::error::{CliError, Kind};
+use super::output::ways::Ways;
 use crate::clock::Clock;
 use crate::cluster::send::{Call, fetch};
 use crate::cluster::{Cluster, ConnectError, ConnectOptions, read};
@@ -98,5 +99,10 @@ impl Session {
     /// The set of that name in the namespace meant.
     pub(crate) fn workload(&self, name: &str) -> WorkloadId {
         WorkloadId::new(&self.namespace, name)
+    }
+
+    /// How commands name a workload that is looked at from here.
+    pub(crate) fn ways(&self, workload: &WorkloadId, global: &GlobalArgs) -> Ways {
+        Ways::to(workload, global, &self.cluster.default_namespace)
     }
 }

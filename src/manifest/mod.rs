@@ -41,5 +41,6 @@ pub use plan::{PlanDocument, plan_digest};
 pub use schema::plan_schema;
 pub use selector::Selector;
 pub use stateful_set::Manifest;
+pub(crate) use words::nearest;
 pub(crate) use yaml::body as yaml_body;
 pub use yaml::{MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES, Reading};

@@ -55,7 +55,7 @@ pub(super) fn found(value: &Value) -> String {
 }
 
 /// The known word that a misspelt one most likely stands for.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(SHOWN_CHARS).flat_map(char::to_lowercase).collect();
     // A third of the letters may be wrong: `parttion` is `partition`, `foo` is nothing.
     let allowed = (word.len() / 3).max(1);

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::cli::args::{self, Format};
+use crate::cli::args::{self, Format, SetName};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output;
@@ -32,9 +32,9 @@ pub(crate) struct DiffArgs {
     /// What to compare
     #[arg(value_name = "A..B")]
     range: String,
-    /// The set: NAME or sts/NAME
+    /// The set: NAME, sts/NAME or NAMESPACE/NAME
     #[arg(value_name = "NAME", value_parser = args::set_name)]
-    name: Option<String>,
+    name: Option<SetName>,
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     #[arg(value_parser = Format::among(&["table", "json", "yaml"]))]
@@ -46,14 +46,15 @@ pub(super) fn run(args: &DiffArgs, context: &mut Context<'_>) -> Result<Exit, Cl
         let message = format!("{:?} is no range", args.range);
         return Err(CliError::new(Kind::Usage, message).hint("write A..B: what B changes of A"));
     };
+    let name = args.name.as_ref().map(|name| name.place(&mut context.global)).transpose()?;
     let namespace = repository::namespace(&context.global);
     let mut source = repository::fetched_or_here(context, &namespace)?;
-    let items = match &args.name {
+    let items = match name {
         Some(name) => {
             let workload = WorkloadId::new(&namespace, name);
             let entries = source.history(&workload)?;
             if entries.is_empty() {
-                return Err(repository::no_such_set(&workload));
+                return Err(repository::no_such_set(&mut source, &workload));
             }
             let (old, new) = (end(&mut source, &entries, &workload, from)?, end(&mut source, &entries, &workload, to)?);
             vec![Item::between(&workload.namespace, &workload.name, old, new)]

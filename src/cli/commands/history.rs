@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::cli::args::{self, Format};
+use crate::cli::args::{self, Format, SetName};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output;
@@ -26,9 +26,9 @@ const NEW_FORM_SINCE: u32 = 34;
 /// more): then it is the predicted one. K8S is Kubernetes' number, as `kubectl rollout history` shows it.
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The set: NAME or sts/NAME
+    /// The set: NAME, sts/NAME or NAMESPACE/NAME
     #[arg(value_name = "NAME", value_parser = args::set_name)]
-    name: String,
+    name: SetName,
     /// Prints the pod template of that revision
     #[arg(long, value_name = "NUMBER")]
     revision: Option<u32>,
@@ -42,6 +42,7 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let name = args.name.place(&mut context.global)?;
     let session = match Session::open_if_any(&context.global) {
         Ok(session) => session,
         Err(_) if args.offline => None,
@@ -50,11 +51,11 @@ pub(super) fn run(args: &HistoryArgs, context: &mut Context<'_>) -> Result<Exit,
     let named = context.global.namespace.clone();
     let namespace =
         named.or_else(|| session.as_ref().map(|session| session.namespace.clone())).unwrap_or_else(|| "default".into());
-    let workload = WorkloadId::new(&namespace, &args.name);
+    let workload = WorkloadId::new(&namespace, name);
     let mut source = repository::fetched_or_here(context, &namespace)?;
     let entries = source.history(&workload)?;
     if entries.is_empty() {
-        return Err(repository::no_such_set(&workload));
+        return Err(repository::no_such_set(&mut source, &workload));
     }
     if let Some(number) = args.revision {
         return template(args, context, &entries, number);

@@ -2,15 +2,19 @@
 
 use clap::Args;
 
-use crate::cli::args::Format;
+use crate::cli::args::{Format, SetName};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::known;
 use crate::cli::output;
 use crate::cli::output::trace::Trace;
 use crate::cli::repository;
 use crate::cli::session::Session;
 use crate::cluster::read;
 use crate::model::{Ordinal, WorkloadId};
+
+/// The most pods that a hint names.
+const MOST_PODS: usize = 10;
 
 /// Says which commit a pod runs, who wrote it, and why the pod is at that revision
 ///
@@ -19,7 +23,7 @@ use crate::model::{Ordinal, WorkloadId};
 /// what the cluster knows is shown.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// The pod: NAME or pod/NAME
+    /// The pod: NAME, pod/NAME or NAMESPACE/NAME
     #[arg(value_name = "POD")]
     pod: String,
     /// How to print it
@@ -29,20 +33,34 @@ pub(crate) struct TraceArgs {
 }
 
 pub(super) fn run(args: &TraceArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let name = ["pod/", "pods/", "po/"].iter().find_map(|kind| args.pod.strip_prefix(kind)).unwrap_or(&args.pod);
+    let kinds = ["pod/", "pods/", "po/"];
+    let without_kind = |text: &'_ str| kinds.iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text).to_owned();
+    let pod = without_kind(&args.pod);
+    // As it is printed: with its namespace.
+    let (namespace, name) = match pod.split_once('/') {
+        Some((namespace, name)) => (Some(namespace.to_owned()), without_kind(name)),
+        None => (None, pod),
+    };
+    let name = name.as_str();
     let Some((set, ordinal)) = of_a_set(name) else {
         let message = format!("{name:?} is no pod of a StatefulSet");
         return Err(CliError::new(Kind::Usage, message).hint("such a pod is called NAME-NUMBER, web-0 say"));
     };
+    SetName { namespace, name: set.to_owned() }.place(&mut context.global)?;
     let session = Session::open(&context.global)?;
     let workload = WorkloadId::new(&session.namespace, set);
     let observed = session.observe(&workload)?;
     let (Some(live), Some(pod)) = (&observed.set, observed.pods.get(&ordinal)) else {
-        let message = match observed.set {
-            None => format!("there is no StatefulSet {workload}"),
-            Some(_) => format!("there is no pod {name} in namespace {}", workload.namespace),
-        };
-        return Err(CliError::new(Kind::NotFound, message).hint("name its namespace with -n"));
+        if observed.set.is_none() {
+            return Err(known::no_such_set(&session, &workload, ""));
+        }
+        let pods: Vec<String> =
+            observed.pods.keys().take(MOST_PODS).map(|ordinal| format!("{}-{ordinal}", workload.name)).collect();
+        let message = format!("there is no pod {name} in namespace {}", workload.namespace);
+        return Err(CliError::new(Kind::NotFound, message).hint(match pods.is_empty() {
+            true => format!("{} has no pods", workload.name),
+            false => format!("there are {}", pods.join(", ")),
+        }));
     };
     let revisions = session.wait(read::controller_revisions(&session.cluster, &workload))?;
     let revision = revisions.iter().find(|revision| revision.name == pod.revision);

@@ -14,6 +14,7 @@ pub(crate) mod table;
 pub(crate) mod template;
 pub(crate) mod text;
 pub(crate) mod trace;
+pub(crate) mod ways;
 pub(crate) mod words;
 pub(crate) mod yaml;
 

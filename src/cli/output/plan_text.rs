@@ -31,7 +31,7 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
     let (quiet, loud): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| is_quiet(item));
     for item in loud {
         writeln!(out)?;
-        page(out, item, color)?;
+        page(out, item, plan.state == PlanObject::CLUSTER, color)?;
     }
     if !quiet.is_empty() {
         let mut names: Vec<_> = quiet.iter().map(|item| format!("{}/{}", item.namespace, item.name)).collect();
@@ -54,7 +54,7 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
     writeln!(out, "\n{} of {} workloads would change", changes, plan.items.len())
 }
 
-fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
+fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::Result<()> {
     writeln!(out, "{}/{}: {}", item.namespace, item.name, headline(item))?;
     for problem in &item.problems {
         indented(out, &problem.to_string())?;
@@ -65,7 +65,13 @@ fn page(out: &mut dyn Write, item: &PlanItem, color: bool) -> io::Result<()> {
     if !item.refused.is_empty() && item.refusals.is_empty() {
         indented(out, &format!("the server refuses it: {}", item.refused))?;
     }
-    indented(out, &format!("now: {} ({})", item.phase, item.reason))?;
+    let not_there = matches!(item.entry, Entry::Install) && item.current.is_none();
+    match (online, not_there) {
+        // Taken for granted, not seen.
+        (false, _) => {}
+        (true, true) => indented(out, "now: there is no such set")?,
+        (true, false) => indented(out, &format!("now: {} ({})", item.phase, item.reason))?,
+    }
     if !item.message.is_empty() {
         indented(out, &item.message)?;
     }
@@ -122,12 +128,12 @@ pub(crate) fn headline(item: &PlanItem) -> &'static str {
         (Entry::None, _) if !item.changes => "no change",
         (Entry::None, _) if item.reason == Reason::Drifted => "drifted: what follows would put Git's state back",
         (Entry::None, _) => "it is on its way",
-        (Entry::Sync, true) => "after `phaseline adopt`: applied, no pod restarts",
+        (Entry::Sync, true) => "once it is adopted: applied, no pod restarts",
         (Entry::Waits, _) if matches!(item.reason, Reason::Refused | Reason::ImmutableField) => {
             "refused: nothing of it is applied, what is in force stays"
         }
         (Entry::Waits, true) => "it has to be adopted, and cannot be as it is",
-        (_, true) => "after `phaseline adopt` (no pod restarts for it): a staged rollout",
+        (_, true) => "once it is adopted (no pod restarts for it): a staged rollout",
         (Entry::Install, false) => "created, all pods at once",
         (Entry::InstallAgain, false) => "installed again, all pods at once: no revision of it was ever Ready",
         (Entry::Staged, false) => "a staged rollout",

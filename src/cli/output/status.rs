@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::API_VERSION;
+use super::ways::Ways;
 use super::words;
 use crate::model::record::Hold;
 use crate::model::{
-    Decision, LiveSet, Observed, Phase, Reason, Record, RecordState, Seen, StageView, WaitingOn, WorkloadId,
+    Decision, LiveSet, Observed, Phase, Pod, Reason, Record, RecordState, Seen, StageView, WaitingOn, WorkloadId,
 };
 use crate::rollout::{explain, stage};
 
@@ -93,6 +94,15 @@ pub(crate) struct Status {
     /// `spec.replicas`; left out where there is no set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replicas: Option<u32>,
+    /// Pods that run the target; left out where the controller has not named its revision yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) updated: Option<u32>,
+    /// Pods that are Ready; left out where there is no set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ready: Option<u32>,
+    /// When it came to where it stands: at its stage, or at rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Timestamp>,
     /// What it waits for; left out where it waits for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) waiting_on: Option<Waiting>,
@@ -221,8 +231,8 @@ pub(crate) struct RequestState {
 }
 
 impl Status {
-    /// The status of what was observed, by what was decided about it. `flags` goes behind commands in hints.
-    pub(crate) fn of(observed: &Observed, decision: &Decision, flags: &str, now: Timestamp) -> Self {
+    /// The status of what was observed, by what was decided about it.
+    pub(crate) fn of(observed: &Observed, decision: &Decision, ways: &Ways, now: Timestamp) -> Self {
         let WorkloadId { namespace, name } = observed.workload.clone();
         let set = observed.set.as_ref();
         let record = set.and_then(|set| match &set.record {
@@ -233,10 +243,13 @@ impl Status {
         Self {
             phase: decision.phase,
             reason: decision.reason,
-            message: decision.message.clone(),
+            message: ways.complete(&decision.message),
             stage: stage_of(decision, set, record),
             replicas: set.map(|set| set.replicas),
-            waiting_on: waiting(decision, &name, now),
+            updated: set.and_then(|set| updated(observed, set, target_name(set, record?)?)),
+            ready: set.map(|set| count(observed, set, |pod| pod.ready)),
+            since: record.and_then(|record| Timestamp::from_second(record.at).ok()),
+            waiting_on: waiting(decision, &name, ways, now),
             culprit: decision
                 .culprit
                 .as_ref()
@@ -257,7 +270,7 @@ impl Status {
                 .and_then(words::open_request)
                 .map(|request| RequestState { verb: words::verb(request.verb), by: request.by.clone() }),
             next: decision.actions.iter().map(words::action).collect(),
-            hints: words::ways_on(decision, &observed.workload, flags),
+            hints: ways.on(decision, observed),
             namespace,
             name,
         }
@@ -291,7 +304,18 @@ fn stage_of(decision: &Decision, set: Option<&LiveSet>, record: Option<&Record>)
     })
 }
 
-fn waiting(decision: &Decision, set: &str, now: Timestamp) -> Option<Waiting> {
+/// How many pods of the set are so; what is on its way out is none of it.
+fn count(observed: &Observed, set: &LiveSet, is: impl Fn(&Pod) -> bool) -> u32 {
+    let own = observed.pods.values().filter(|pod| pod.owner == set.uid && !pod.terminating && is(pod));
+    u32::try_from(own.count()).unwrap_or(u32::MAX)
+}
+
+/// How many pods run the target; not known before the controller has seen the set's replicas as they are.
+fn updated(observed: &Observed, set: &LiveSet, target: &str) -> Option<u32> {
+    (set.observed_generation >= set.generation).then(|| count(observed, set, |pod| pod.revision == target))
+}
+
+fn waiting(decision: &Decision, set: &str, ways: &Ways, now: Timestamp) -> Option<Waiting> {
     let Some(waiting) = &decision.waiting_on else {
         return (!decision.actions.is_empty()).then(|| Waiting {
             kind: "Daemon",
@@ -312,7 +336,8 @@ fn waiting(decision: &Decision, set: &str, now: Timestamp) -> Option<Waiting> {
         WaitingOn::Pause { until } => Some(*until),
         _ => None,
     };
-    Some(Waiting { kind: words::kind(waiting), pod, until, text: explain::waiting(waiting, set, now) })
+    let text = ways.complete(&explain::waiting(waiting, set, now));
+    Some(Waiting { kind: words::kind(waiting), pod, until, text })
 }
 
 fn revision(seen: &Seen, name: Option<&str>) -> Revision {

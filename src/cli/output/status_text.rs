@@ -2,102 +2,117 @@
 
 use std::io::{self, Write};
 
+use jiff::Timestamp;
+
 use super::status::{Revision, SourceState, StageState, Status};
-use super::table::table;
+use super::table::columns;
 use super::text;
 use crate::model::{CommitId, PARKED, Phase, Reason, TemplateHash};
 
 /// A table; `namespaces` adds their column, `wide` what is rarely needed.
-pub(crate) fn list(items: &[Status], namespaces: bool, wide: bool) -> String {
-    if namespaces && wide {
-        let rows = items.iter().map(|item| {
-            let [name, phase, reason, stage, pods, target, waiting] = narrow(item);
-            let [partition, stable, revision, culprit] = further(item);
-            let namespace = item.namespace.clone();
-            [namespace, name, phase, reason, stage, pods, target, stable, partition, revision, culprit, waiting]
-        });
-        return table(
-            [
-                "NAMESPACE",
-                "NAME",
-                "PHASE",
-                "REASON",
-                "STAGE",
-                "PODS",
-                "TARGET",
-                "STABLE",
-                "PARTITION",
-                "REVISION",
-                "CULPRIT",
-                "WAITING",
-            ],
-            rows,
-        );
-    }
-    if wide {
-        let rows = items.iter().map(|item| {
-            let [name, phase, reason, stage, pods, target, waiting] = narrow(item);
-            let [partition, stable, revision, culprit] = further(item);
-            [name, phase, reason, stage, pods, target, stable, partition, revision, culprit, waiting]
-        });
-        return table(
-            [
-                "NAME",
-                "PHASE",
-                "REASON",
-                "STAGE",
-                "PODS",
-                "TARGET",
-                "STABLE",
-                "PARTITION",
-                "REVISION",
-                "CULPRIT",
-                "WAITING",
-            ],
-            rows,
-        );
-    }
-    if namespaces {
-        let rows = items.iter().map(|item| {
-            let [name, phase, reason, stage, pods, target, waiting] = narrow(item);
-            [item.namespace.clone(), name, phase, reason, stage, pods, target, waiting]
-        });
-        return table(["NAMESPACE", "NAME", "PHASE", "REASON", "STAGE", "PODS", "TARGET", "WAITING"], rows);
-    }
-    table(["NAME", "PHASE", "REASON", "STAGE", "PODS", "TARGET", "WAITING"], items.iter().map(narrow))
+pub(crate) fn list(items: &[Status], namespaces: bool, wide: bool, now: Timestamp) -> String {
+    let first = ["NAME", "PHASE", "REASON", "STAGE", "UPDATED", "SINCE", "TARGET"].map(str::to_owned);
+    let further = ["STABLE", "READY", "PARTITION", "REVISION", "CULPRIT"].map(str::to_owned);
+    let row = |namespace: String, first: [String; 7], middle: [String; 5], last: [String; 2]| {
+        let [waiting, message] = last;
+        let namespace = namespaces.then_some(namespace);
+        let (middle, message) = (wide.then_some(middle), wide.then_some(message));
+        namespace.into_iter().chain(first).chain(middle.into_iter().flatten()).chain([waiting]).chain(message).collect()
+    };
+    let header = row("NAMESPACE".to_owned(), first, further, ["WAITING", "MESSAGE"].map(str::to_owned));
+    let rows = items.iter().map(|item| row(item.namespace.clone(), head(item, now), middle(item), last(item)));
+    columns(header, rows)
 }
 
-fn narrow(item: &Status) -> [String; 7] {
+fn head(item: &Status, now: Timestamp) -> [String; 7] {
     [
         item.name.clone(),
         item.phase.to_string(),
         item.reason.to_string(),
         item.stage.as_ref().map(stage).unwrap_or_default(),
-        item.stage.as_ref().map_or_else(|| item.replicas.map(|all| all.to_string()).unwrap_or_default(), pods),
+        of_all(item.updated, item),
+        item.since.map(|since| age(since, now)).unwrap_or_default(),
         item.target.as_ref().map(|target| short_commit(&target.commit)).unwrap_or_default(),
-        item.waiting_on.as_ref().map(|waiting| waiting.text.clone()).unwrap_or_default(),
     ]
 }
 
-fn further(item: &Status) -> [String; 4] {
+fn middle(item: &Status) -> [String; 5] {
     [
-        item.partition.map(partition).unwrap_or_default(),
         item.stable.as_ref().map(|stable| short_commit(&stable.commit)).unwrap_or_default(),
+        of_all(item.ready, item),
+        item.partition.map(partition).unwrap_or_default(),
         item.update_revision.clone().unwrap_or_default(),
         item.culprit.as_ref().map(|culprit| format!("{}: {}", culprit.pod, culprit.reason)).unwrap_or_default(),
     ]
 }
 
+fn last(item: &Status) -> [String; 2] {
+    let said = message(item).lines().next().unwrap_or_default().to_owned();
+    let waiting = match &item.waiting_on {
+        // Nobody can put right what is not named.
+        Some(waiting) if waiting.kind == "Correction" && !said.is_empty() => said.clone(),
+        Some(waiting) => waiting.text.clone(),
+        None => String::new(),
+    };
+    [waiting, said]
+}
+
+/// `3/5`: so many of all replicas; `?` where they cannot be told.
+fn of_all(count: Option<u32>, item: &Status) -> String {
+    let Some(replicas) = item.replicas else { return String::new() };
+    count.map_or_else(|| format!("?/{replicas}"), |count| format!("{count}/{replicas}"))
+}
+
+/// How long ago, as kubectl tells ages: two units at most, none that nobody needs.
+fn age(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600, seconds / 60);
+    match (days, hours, minutes) {
+        (_, _, 0..2) => format!("{seconds}s"),
+        (_, _, 2..10) if seconds % 60 > 0 => format!("{minutes}m{}s", seconds % 60),
+        (_, 0..3, _) => format!("{minutes}m"),
+        (_, 3..8, _) if minutes % 60 > 0 => format!("{hours}h{}m", minutes % 60),
+        (0..2, _, _) => format!("{hours}h"),
+        (2..8, _, _) if hours % 24 > 0 => format!("{days}d{}h", hours % 24),
+        _ => format!("{days}d"),
+    }
+}
+
+/// What there is to say beyond what stands in other places: at a pause of the plan, that it can be promoted.
+fn message(item: &Status) -> &str {
+    let Some(waiting) = item.waiting_on.as_ref().filter(|_| item.reason == Reason::StagePaused) else {
+        return &item.message;
+    };
+    let command = waiting.text.strip_prefix("for ").unwrap_or_default();
+    match item.message.strip_prefix(command).and_then(|rest| rest.strip_prefix(" goes on")) {
+        Some(rest) if !command.is_empty() => rest.trim_start_matches("; "),
+        _ => &item.message,
+    }
+}
+
 /// A page about one workload.
-pub(crate) fn page(out: &mut dyn Write, item: &Status, source: Option<&SourceState>, color: bool) -> io::Result<()> {
+pub(crate) fn page(
+    out: &mut dyn Write,
+    item: &Status,
+    source: Option<&SourceState>,
+    now: Timestamp,
+    color: bool,
+) -> io::Result<()> {
     writeln!(out, "{} in namespace {}", item.name, item.namespace)?;
     let phase = painted(item.phase, color);
     row(out, "Phase", &format!("{phase} ({})", item.reason))?;
     if let Some(state) = &item.stage {
         let partition = partition(state.partition);
         row(out, "Stage", &format!("{}, {} pods verified, partition {partition}", stage(state), pods(state)))?;
-    } else if let (Some(replicas), Some(at)) = (item.replicas, item.partition) {
-        row(out, "Pods", &format!("{replicas}, partition {}", partition(at)))?;
+    }
+    if item.replicas.is_some() {
+        let rest = item.partition.filter(|_| item.stage.is_none());
+        let rest = rest.map(|at| format!(", partition {}", partition(at))).unwrap_or_default();
+        let updated = item.target.is_some().then(|| format!("{} updated, ", of_all(item.updated, item)));
+        row(out, "Pods", &format!("{}{} Ready{rest}", updated.unwrap_or_default(), of_all(item.ready, item)))?;
+    }
+    if let Some(since) = item.since {
+        row(out, "Since", &age(since, now))?;
     }
     if let Some(waiting) = &item.waiting_on {
         row(out, "Waits", &text::line(&waiting.text))?;
@@ -123,14 +138,13 @@ pub(crate) fn page(out: &mut dyn Write, item: &Status, source: Option<&SourceSta
     if let Some(request) = &item.request {
         row(out, "Asked", &text::line(&format!("{} by {}, not taken yet", request.verb, request.by)))?;
     }
-    // At a pause of the plan it only names the command that stands below.
-    if !item.message.is_empty() && item.reason != Reason::StagePaused {
-        let message = text::lines(&item.message);
-        let mut lines = message.lines();
-        row(out, "Message", lines.next().unwrap_or_default())?;
-        for line in lines {
-            row(out, "", line)?;
-        }
+    let message = text::lines(message(item));
+    let mut lines = message.lines();
+    if let Some(first) = lines.next() {
+        row(out, "Message", first)?;
+    }
+    for line in lines {
+        row(out, "", line)?;
     }
     if let Some(source) = source {
         row(out, "Source", &text::line(&source_line(source)))?;

@@ -1,9 +1,6 @@
-//! Words for decisions: what is waited for, what is about to be done, what would move it.
+//! Words for decisions: what is waited for, what is about to be done.
 
-use crate::model::{
-    Action, ApplyKind, Decision, LiveSet, PARKED, Partition, Phase, Reason, RecordState, Request, Verb, WaitingOn,
-    WorkloadId,
-};
+use crate::model::{Action, ApplyKind, LiveSet, PARKED, Partition, RecordState, Request, Verb, WaitingOn};
 
 /// The name of what is waited for, as `-o json` has it.
 pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
@@ -54,52 +51,6 @@ pub(crate) fn action(action: &Action) -> String {
 /// `partition 3`, or that it is the one of a set at rest.
 pub(crate) fn partition_words(partition: Partition) -> String {
     if partition == PARKED { "the partition to parked".to_owned() } else { format!("partition {partition}") }
-}
-
-/// Commands that would move it, ready to be copied.
-pub(crate) fn ways_on(decision: &Decision, workload: &WorkloadId, flags: &str) -> Vec<String> {
-    let name = &workload.name;
-    let ours = |rest: &str| format!("phaseline {rest}{flags}");
-    let look_at = |ordinal| format!("kubectl describe pod {name}-{ordinal} -n {}", workload.namespace);
-    let culprit = decision.culprit.iter().map(|(ordinal, _)| look_at(*ordinal));
-    match &decision.waiting_on {
-        Some(WaitingOn::Promotion | WaitingOn::Pause { .. }) => {
-            vec![ours(&format!("promote {name}")), ours(&format!("promote {name} --full"))]
-        }
-        Some(WaitingOn::Resume) => vec![ours(&format!("resume {name}"))],
-        Some(WaitingOn::Decision) => {
-            culprit.chain(["git revert <commit> && git push".to_owned(), ours(&format!("retry {name}"))]).collect()
-        }
-        Some(WaitingOn::DriftDecision) => vec![
-            ours(&format!("resume {name} --overwrite")),
-            ours(&format!("resume {name} --accept")),
-            ours(&format!("release {name}")),
-        ],
-        Some(WaitingOn::NewRevisionDecision) => {
-            vec![ours(&format!("resume {name}")), ours(&format!("promote {name}"))]
-        }
-        Some(WaitingOn::Adoption) => vec![ours(&format!("adopt {name}"))],
-        Some(WaitingOn::Correction) if decision.reason == Reason::InvalidManifest => vec!["phaseline lint".to_owned()],
-        Some(WaitingOn::PodReady { .. } | WaitingOn::PodCreated { .. } | WaitingOn::PodCount { .. }) => {
-            culprit.collect()
-        }
-        Some(
-            WaitingOn::ObservedGeneration { .. }
-            | WaitingOn::PodUpdated { .. }
-            | WaitingOn::PodGone { .. }
-            | WaitingOn::PodAvailable { .. }
-            | WaitingOn::ControllerPromotion
-            | WaitingOn::PartitionCommit
-            | WaitingOn::Correction
-            | WaitingOn::FreshView
-            | WaitingOn::FreshPods
-            | WaitingOn::SetGone,
-        )
-        | None => match decision.phase {
-            Phase::Degraded => culprit.collect(),
-            Phase::Healthy | Phase::Progressing | Phase::Paused | Phase::Blocked => Vec::new(),
-        },
-    }
 }
 
 /// A person's request that has not been answered.

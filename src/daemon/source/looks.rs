@@ -4,13 +4,25 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Source, View};
+use super::{Scope, Source, View};
 use crate::git::{GitError, Goal};
 use crate::manifest::{Document, stateful_set};
 use crate::model::{CommitId, WorkloadId};
 use crate::revision::history::{Numbered, number};
 
 impl Source {
+    /// The namespace of manifests that state none.
+    pub fn default_namespace(&self) -> &str {
+        &self.scope.default_namespace
+    }
+
+    /// The same repository with another namespace for manifests that state none.
+    #[must_use]
+    pub fn placed_in(self, default_namespace: &str) -> Self {
+        let scope = Scope { default_namespace: default_namespace.to_owned(), ..self.scope };
+        Self { tip: self.tip, ..Self::on(self.mirror, scope) }
+    }
+
     /// What two commits say, the older one first; what they share is read once.
     ///
     /// # Errors

@@ -218,7 +218,7 @@ fn check_workload_ref(spec: &Fields<'_>, findings: &mut Findings<'_>) {
 fn on_failure(spec: &Fields<'_>, findings: &mut Findings<'_>) {
     if spec.get("onFailure").and_then(Value::as_str) == Some("Revert") {
         findings.error(&spec.at("onFailure"), "`onFailure: Revert` is not built yet").hint =
-            "write `Halt`, and undo with `git revert` or `phaseline undo`".into();
+            "write `Halt`, and undo with `git revert`".into();
     } else {
         spec.word("onFailure", &[("Halt", ())], findings);
     }

@@ -5,6 +5,7 @@ mod demo;
 mod diff;
 mod e2e;
 mod help;
+mod hints;
 mod lint;
 mod offline;
 pub(crate) mod plan;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use super::{Asked, early, who};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::known;
+use crate::cli::output::ways::Ways;
 use crate::cli::output::words;
 use crate::cli::session::Session;
 use crate::cluster::{Outcome, read};
@@ -28,12 +30,11 @@ pub(super) enum Answer {
 
 /// Asks for something, and says what came of it.
 pub(super) fn ask(verb: Verb, asked: &Asked, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    if context.global.all_namespaces {
-        return Err(CliError::new(Kind::Usage, "a set cannot be named across all namespaces").hint("leave out -A"));
-    }
+    let name = asked.name.place(&mut context.global)?;
     let session = Session::open(&context.global)?;
-    let workload = session.workload(&asked.name);
-    let request = write(verb, &workload, &session, context)?;
+    let workload = session.workload(name);
+    let ways = session.ways(&workload, &context.global);
+    let request = write(verb, &workload, &ways, &session, context)?;
     let end = Instant::now() + asked.wait;
     loop {
         let observed = session.observe(&workload)?;
@@ -42,7 +43,7 @@ pub(super) fn ask(verb: Verb, asked: &Asked, context: &mut Context<'_>) -> Resul
                 writeln!(context.out, "statefulset.apps/{} {}", workload.name, done(verb))?;
                 return Ok(Exit::OK);
             }
-            Answer::Refused(why) => return Err(refused(verb, &workload, &why)),
+            Answer::Refused(why) => return Err(refused(verb, &ways, &workload, &why)),
             Answer::Open => {}
         }
         let left = end.saturating_duration_since(Instant::now()).min(POLL);
@@ -56,22 +57,27 @@ pub(super) fn ask(verb: Verb, asked: &Asked, context: &mut Context<'_>) -> Resul
 }
 
 /// Puts the request on the set, about exactly the rollout and stage that are there now.
-fn write(verb: Verb, workload: &WorkloadId, session: &Session, context: &mut Context<'_>) -> Result<Request, CliError> {
+fn write(
+    verb: Verb,
+    workload: &WorkloadId,
+    ways: &Ways,
+    session: &Session,
+    context: &mut Context<'_>,
+) -> Result<Request, CliError> {
     let id = format!("{:012x}", fastrand::u64(..) >> 16);
     let mut first: Option<Request> = None;
     for _ in 0..TRIES {
         let observed = session.observe(workload)?;
         let Some(set) = &observed.set else {
-            return Err(CliError::new(Kind::NotFound, format!("there is no StatefulSet {workload}"))
-                .hint("name its namespace with -n"));
+            return Err(known::no_such_set(session, workload, ""));
         };
         let request = about(verb, set, &id);
         // Only the record has moved, not what the person was shown: a status write is no reason to give up.
         if first.as_ref().is_some_and(|first| (&first.rollout, first.stage) != (&request.rollout, request.stage)) {
-            return Err(refused(verb, workload, "the rollout has moved on in the meantime; look again"));
+            return Err(refused(verb, ways, workload, "the rollout has moved on in the meantime; look again"));
         }
         if let Some(why) = early::refusal(&observed, &request, context.now()) {
-            return Err(refused(verb, workload, &why));
+            return Err(refused(verb, ways, workload, &why));
         }
         if first.is_none() && words::open_request(set).is_some() {
             context.note("note: it replaces a request that no daemon has taken yet")?;
@@ -117,7 +123,8 @@ pub(super) fn answer(observed: &Observed, request: &Request) -> Answer {
     }
 }
 
-fn refused(verb: Verb, workload: &WorkloadId, why: &str) -> CliError {
+fn refused(verb: Verb, ways: &Ways, workload: &WorkloadId, why: &str) -> CliError {
+    let why = ways.complete(why);
     CliError::new(Kind::Refused, format!("{} of {workload} is refused: {why}", words::verb(verb)))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args;
+use crate::cli::args::{self, SetName};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::CliError;
 use crate::model::Verb;
@@ -20,9 +20,9 @@ pub(super) use restart::run as restart;
 /// What every one of these commands takes.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
-    /// The set: NAME or sts/NAME
+    /// The set: NAME, sts/NAME or NAMESPACE/NAME
     #[arg(value_name = "NAME", value_parser = args::set_name)]
-    name: String,
+    name: SetName,
     /// How long to wait for the daemon's answer
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
     wait: Duration,

@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::ask::failed;
-use crate::cli::args;
+use crate::cli::args::{self, SetName};
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::known;
 use crate::cli::session::Session;
 use crate::cluster::{Outcome, read};
 use crate::model::{LiveSet, RecordState};
@@ -18,27 +19,29 @@ const TRIES: usize = 5;
 /// Writes the annotation that `kubectl rollout restart` writes. No pod moves before the daemon rolls it out.
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {
-    /// The set: NAME or sts/NAME
+    /// The set: NAME, sts/NAME or NAMESPACE/NAME
     #[arg(value_name = "NAME", value_parser = args::set_name)]
-    name: String,
+    name: SetName,
 }
 
 pub(in crate::cli::commands) fn run(args: &RestartArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let name = args.name.place(&mut context.global)?;
     let session = Session::open(&context.global)?;
-    let workload = session.workload(&args.name);
+    let workload = session.workload(name);
+    let ways = session.ways(&workload, &context.global);
     for _ in 0..TRIES {
         let observed = session.observe(&workload)?;
         let Some(set) = &observed.set else {
-            return Err(CliError::new(Kind::NotFound, format!("there is no StatefulSet {workload}"))
-                .hint("name its namespace with -n"));
+            return Err(known::no_such_set(&session, &workload, ""));
         };
-        if let Some(why) = refusal(set, &args.name) {
+        if let Some(why) = refusal(set, name).map(|why| ways.complete(&why)) {
             return Err(CliError::new(Kind::Refused, format!("restart of {workload} is refused: {why}")));
         }
         match session.wait(read::restart(&session.cluster, &workload, set, context.now())) {
             Outcome::Done(_) => {
-                writeln!(context.out, "statefulset.apps/{} restart requested", args.name)?;
-                context.note("the daemon rolls it out by the plan: `phaseline status -w` follows it")?;
+                writeln!(context.out, "statefulset.apps/{name} restart requested")?;
+                let follow = ways.ours(&format!("status {name} -w"));
+                context.note(&format!("the daemon rolls it out by the plan: `{follow}` follows it"))?;
                 return Ok(Exit::OK);
             }
             Outcome::Moved(_) => {}

@@ -5,18 +5,20 @@ use serde_json::Value;
 
 use super::server::{self, Shown};
 use super::{immutable, predict, refusal};
+use crate::cli::args::GlobalArgs;
 use crate::cli::error::CliError;
 use crate::cli::foresee::{self, Entry, Foreseen};
 use crate::cli::output::diff;
 use crate::cli::output::plan::{Commit, PlanItem, Predicted};
 use crate::cli::output::status::{Revision, Status};
+use crate::cli::output::ways::Ways;
 use crate::cli::repository;
 use crate::cli::session::Session;
 use crate::cli::stages;
 use crate::daemon::{Source, Wish};
 use crate::manifest::Document;
 use crate::manifest::default::Level;
-use crate::model::{CommitId, Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
+use crate::model::{Action, CommitId, Decision, Desired, LiveSet, Observed, Reason, Record, RecordState, Wanted};
 use crate::rollout::{claims_removed, decide};
 
 /// What is said where a template changes in Git alone.
@@ -151,7 +153,9 @@ fn problems(item: &mut PlanItem, wish: &Wish) {
 
 /// Everything that is known without a manifest.
 fn bare(observed: &Observed, decision: &Decision, now: Timestamp) -> PlanItem {
-    let status = Status::of(observed, decision, "", now);
+    // Commands in its words are completed where it is known from where the question is asked.
+    let ways = Ways::to(&observed.workload, &GlobalArgs::default(), &observed.workload.namespace);
+    let status = Status::of(observed, decision, &ways, now);
     PlanItem {
         namespace: status.namespace,
         name: status.name,
@@ -197,7 +201,10 @@ pub(super) fn compose(
     let tip = &desired.tip;
     let replicas = tip.replicas.or(set.map(|set| set.replicas)).unwrap_or(1);
     let start = tip.start;
-    let mut item = bare(observed, &foreseen.decision, now);
+    let mut item = match as_it_is(&foreseen.decision, observed, now) {
+        Some(decision) => bare(observed, &decision, now),
+        None => bare(observed, &foreseen.decision, now),
+    };
     let template_changes = match (set, record) {
         (Some(_), Some(record)) => record.target.hash != tip.hash,
         (Some(set), None) => set.template != tip.hash,
@@ -256,6 +263,19 @@ pub(super) fn compose(
         ));
     }
     item
+}
+
+/// How a set is before the commit comes; none where what was decided about it is not the commit's doing.
+fn as_it_is(decision: &Decision, observed: &Observed, now: Timestamp) -> Option<Decision> {
+    let is_the_commits = match decision.actions.first()? {
+        Action::Apply { .. } | Action::HandOverReplicas { .. } | Action::Adopt { .. } => observed.set.is_some(),
+        Action::Patch { .. }
+        | Action::HoldBack { .. }
+        | Action::DeletePod { .. }
+        | Action::Release { .. }
+        | Action::DropRequest { .. } => false,
+    };
+    is_the_commits.then(|| decide(&Wanted::Unknown, observed, now))
 }
 
 /// Whether the template comes to the very revision that is there, though the manifest says another.

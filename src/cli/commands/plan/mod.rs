@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 
-use crate::cli::args::{self, Format};
+use crate::cli::args::{self, Format, SetName};
 use crate::cli::commands::hash::KubernetesVersion;
 use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::known;
 use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
+use crate::cli::output::ways::Ways;
 use crate::cli::output::{self, plan_markdown, plan_text};
 use crate::cli::repository;
 use crate::cli::session::Session;
@@ -61,9 +63,9 @@ pub(crate) struct PlanArgs {
     /// Offline: the replicas of sets whose manifests state none
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=100_000))]
     replicas: Option<u32>,
-    /// Only this set; may be repeated
-    #[arg(short, long, value_name = "NAME", value_parser = args::set_name)]
-    workload: Vec<String>,
+    /// Only this set, NAME or NAMESPACE/NAME; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = args::set_name)]
+    workload: Vec<SetName>,
     /// Prints Markdown for a pull request, in place of a table
     #[arg(long, conflicts_with = "output")]
     comment: bool,
@@ -80,7 +82,7 @@ impl PlanArgs {
     /// Whether a workload is asked about.
     fn wants(&self, workload: &WorkloadId, only: Option<&str>) -> bool {
         only.is_none_or(|only| workload.namespace == only)
-            && (self.workload.is_empty() || self.workload.contains(&workload.name))
+            && (self.workload.is_empty() || self.workload.iter().any(|name| name.is(workload)))
     }
 }
 
@@ -92,15 +94,28 @@ pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, Cl
     let mut question = question::ask(args, context)?;
     let only = context.global.namespace.as_deref();
     for name in &args.workload {
-        if !question.view.wishes.keys().any(|workload| workload.name == *name && args.wants(workload, only)) {
+        if !question.view.wishes.keys().any(|workload| name.is(workload) && args.wants(workload, only)) {
             let place = if question.work_tree { "the work tree".to_owned() } else { commit_words(&question.view) };
-            return Err(CliError::new(Kind::NotFound, format!("{place} has no {name}")));
+            let namespace = name.namespace.as_deref().or(only).unwrap_or(question.source.default_namespace());
+            let hint = known::did_you_mean(
+                &WorkloadId::new(namespace, &name.name),
+                question.view.wishes.keys().cloned().collect(),
+            );
+            return Err(CliError::new(Kind::NotFound, format!("{place} has no {name}")).hint(hint));
         }
     }
     let mut plan = match question.state {
         State::Cluster(_) => against_cluster(args, context, &mut question)?,
         State::Commit(_) => against_commit(args, context, &mut question)?,
     };
+    let default = match &question.state {
+        State::Cluster(session) => session.cluster.default_namespace.as_str(),
+        State::Commit(_) => question::NAMESPACE,
+    };
+    for item in &mut plan.items {
+        let workload = WorkloadId::new(&*item.namespace, &*item.name);
+        item.message = Ways::to(&workload, &context.global, default).complete(&item.message);
+    }
     if question.work_tree {
         not_committed(&mut plan.items, &question.view);
     }

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::goes_on;
 use crate::cli::args::GlobalArgs;
-use crate::cli::error::{CliError, Kind, chain};
+use crate::cli::error::{CliError, chain};
+use crate::cli::known;
 use crate::cli::output::status::{SourceState, Status};
 use crate::cli::repository;
 use crate::cli::session::Session;
@@ -37,7 +38,7 @@ pub(super) struct Looker<'a> {
     session: &'a Session,
     name: Option<WorkloadId>,
     place: Option<String>,
-    flags: String,
+    global: GlobalArgs,
     source: Option<Source>,
     fetched: Option<Instant>,
     trouble: String,
@@ -54,7 +55,7 @@ impl<'a> Looker<'a> {
             session,
             name: name.map(|name| session.workload(name)),
             place: (!global.all_namespaces).then(|| session.namespace.clone()),
-            flags: global.namespace.as_ref().map(|name| format!(" -n {name}")).unwrap_or_default(),
+            global: global.clone(),
             source,
             fetched: None,
             trouble: String::new(),
@@ -75,12 +76,8 @@ impl<'a> Looker<'a> {
         for mut observed in observed {
             observed.progress = self.progress.remove(&observed.workload).unwrap_or_default();
             let decision = self.decide(view.as_deref(), &repository::without_request(&observed), now);
-            let flags = if observed.workload.namespace == self.session.cluster.default_namespace {
-                self.flags.clone()
-            } else {
-                format!(" -n {}", observed.workload.namespace)
-            };
-            items.push(Status::of(&observed, &decision, &flags, now));
+            let ways = self.session.ways(&observed.workload, &self.global);
+            items.push(Status::of(&observed, &decision, &ways, now));
             waiting.push(goes_on(decision.phase, decision.waiting_on.as_ref()));
             self.progress.insert(observed.workload, decision.progress);
         }
@@ -111,9 +108,8 @@ impl<'a> Looker<'a> {
         if let Some(workload) = &self.name {
             let observed = self.session.observe(workload)?;
             if observed.set.is_none() && !is_named(workload) {
-                let place = format!("there is no StatefulSet {} in namespace {}", workload.name, workload.namespace);
-                let place = if view.is_some() { place + ", and the repository names none" } else { place };
-                return Err(CliError::new(Kind::NotFound, place).hint("name its namespace with -n"));
+                let more = if view.is_some() { ", and the repository names none" } else { "" };
+                return Err(known::no_such_set(self.session, workload, more));
             }
             return Ok(vec![observed]);
         }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::args::{self, Format};
+use crate::cli::args::{self, Format, SetName};
 use crate::cli::context::{Context, Exit};
-use crate::cli::error::{CliError, Kind};
+use crate::cli::error::CliError;
 use crate::cli::output::status::{Status, StatusList, StatusObject};
 use crate::cli::output::{self, status_text};
 use crate::cli::session::Session;
@@ -32,9 +32,9 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// 2 error; of several workloads the worst, in the order 1, 3, 4, 0.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The set: NAME or sts/NAME
+    /// The set: NAME, sts/NAME or NAMESPACE/NAME
     #[arg(value_name = "NAME", value_parser = args::set_name)]
-    name: Option<String>,
+    name: Option<SetName>,
     /// Watches until the rollout has ended, failed, or waits for a person
     #[arg(short, long)]
     watch: bool,
@@ -48,13 +48,9 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    if args.name.is_some() && context.global.all_namespaces {
-        return Err(
-            CliError::new(Kind::Usage, "a set cannot be named across all namespaces").hint("leave out -A, or the name")
-        );
-    }
+    let name = args.name.as_ref().map(|name| name.place(&mut context.global)).transpose()?;
     let session = Session::open(&context.global)?;
-    let mut looker = Looker::new(&session, &context.global, args.name.as_deref())?;
+    let mut looker = Looker::new(&session, &context.global, name)?;
     let look = looker.look(context.now())?;
     if !args.watch && args.timeout.is_none() {
         print(args, context, &look)?;
@@ -125,7 +121,7 @@ fn progress(item: &Status) -> String {
 }
 
 fn print(args: &StatusArgs, context: &mut Context<'_>, look: &Look) -> Result<(), CliError> {
-    let source = look.source.as_ref();
+    let (source, now) = (look.source.as_ref(), context.now());
     match args.output {
         Format::Json | Format::Yaml => match (&args.name, look.items.as_slice()) {
             (Some(_), [item]) => output::structured(context.out, args.output, &StatusObject::of(item, source))?,
@@ -141,7 +137,7 @@ fn print(args: &StatusArgs, context: &mut Context<'_>, look: &Look) -> Result<()
         }
         Format::Table if args.name.is_some() => {
             for item in &look.items {
-                status_text::page(context.out, item, source, context.color)?;
+                status_text::page(context.out, item, source, now, context.color)?;
             }
         }
         Format::Table | Format::Wide => {
@@ -153,7 +149,7 @@ fn print(args: &StatusArgs, context: &mut Context<'_>, look: &Look) -> Result<()
                 context.note(&format!("no StatefulSet{place} is managed by phaseline"))?;
                 return Ok(());
             }
-            let table = status_text::list(&look.items, look.place.is_none(), args.output == Format::Wide);
+            let table = status_text::list(&look.items, look.place.is_none(), args.output == Format::Wide, now);
             write!(context.out, "{table}")?;
         }
     }

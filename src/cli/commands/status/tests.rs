@@ -3,13 +3,19 @@
 use serde_json::json;
 
 use super::*;
+use crate::cli::args::GlobalArgs;
 use crate::cli::fixtures::{at_rest, desired, in_canary, nothing, now, observed};
 use crate::cli::output::status::SourceState;
-use crate::model::{ContainerFault, Hold, Observed, Ordinal, Problem, Record, Wanted};
+use crate::cli::output::ways::Ways;
+use crate::model::{ContainerFault, Desired, Hold, Observed, Ordinal, Problem, Reason, Record, Wanted, WorkloadId};
 use crate::rollout::decide;
 
 fn status(observed: &Observed) -> Status {
-    Status::of(observed, &decide(&Wanted::Unknown, observed, now()), " -n prod", now())
+    Status::of(observed, &decide(&Wanted::Unknown, observed, now()), &ways(), now())
+}
+
+fn ways() -> Ways {
+    Ways::to(&WorkloadId::new("prod", "web"), &GlobalArgs::default(), "default")
 }
 
 fn broken() -> Observed {
@@ -26,7 +32,7 @@ fn broken() -> Observed {
 
 fn page(item: &Status, source: Option<&SourceState>) -> String {
     let mut out = Vec::new();
-    status_text::page(&mut out, item, source, false).unwrap();
+    status_text::page(&mut out, item, source, now(), false).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -56,10 +62,10 @@ fn a_paused_canary_as_json() {
         serde_json::to_value(StatusObject::of(&item, Some(&source))).unwrap(),
         json!({
             "apiVersion": "phaseline.dev/v1alpha1", "kind": "Status", "namespace": "prod", "name": "web",
-            "phase": "Paused", "reason": "StagePaused", "message": "`phaseline promote web` goes on",
+            "phase": "Paused", "reason": "StagePaused", "message": "`phaseline promote web -n prod` goes on",
             "stage": {"number": 1, "of": 3, "name": "canary", "count": 1, "partition": 5, "verified": 1},
-            "replicas": 6,
-            "waitingOn": {"kind": "Promotion", "text": "for `phaseline promote web`"},
+            "replicas": 6, "updated": 1, "ready": 6, "since": "2026-03-01T11:00:00Z",
+            "waitingOn": {"kind": "Promotion", "text": "for `phaseline promote web -n prod`"},
             "target": {"commit": "b".repeat(40), "hash": "b".repeat(20), "revision": "web-new"},
             "stable": {"commit": "a".repeat(40), "hash": "a".repeat(20), "revision": "web-old"},
             "partition": 5, "generation": 3, "observedGeneration": 3,
@@ -85,6 +91,8 @@ fn a_page_names_the_culprit_and_the_way_out() {
         "web in namespace prod
   Phase:    Progressing (WaitingReady)
   Stage:    1/3 canary, 0/1 pods verified, partition 5
+  Pods:     1/6 updated, 5/6 Ready
+  Since:    60m
   Waits:    for web-5 to become Ready (ImagePullBackOff)
   Culprit:  web-5: ImagePullBackOff
   Target:   commit bbbbbbbbbb, hash bbbbbbbbbb, web-new
@@ -109,17 +117,17 @@ fn tables_are_those_of_kubectl() {
     let items =
         [status(&observed(Some(at_rest('a')))), status(&observed(Some(in_canary('a', 'b')))), status(&broken())];
     assert_eq!(
-        status_text::list(&items, false, false),
-        "NAME   PHASE         REASON         STAGE        PODS   TARGET       WAITING
-web    Healthy       Completed                   6      aaaaaaaaaa
-web    Paused        StagePaused    1/3 canary   1/1    bbbbbbbbbb   for `phaseline promote web`
-web    Progressing   WaitingReady   1/3 canary   0/1    bbbbbbbbbb   for web-5 to become Ready (ImagePullBackOff)
+        status_text::list(&items, false, false, now()),
+        "NAME   PHASE         REASON         STAGE        UPDATED   SINCE   TARGET       WAITING
+web    Healthy       Completed                   6/6       60m     aaaaaaaaaa
+web    Paused        StagePaused    1/3 canary   1/6       60m     bbbbbbbbbb   for `phaseline promote web -n prod`
+web    Progressing   WaitingReady   1/3 canary   1/6       60m     bbbbbbbbbb   for web-5 to become Ready (ImagePullBackOff)
 "
     );
     assert_eq!(
-        status_text::list(&items[..1], true, true),
-        "NAMESPACE   NAME   PHASE     REASON      STAGE   PODS   TARGET       STABLE       PARTITION   REVISION   CULPRIT   WAITING
-prod        web    Healthy   Completed           6      aaaaaaaaaa   aaaaaaaaaa   parked      web-old
+        status_text::list(&items[..1], true, true, now()),
+        "NAMESPACE   NAME   PHASE     REASON      STAGE   UPDATED   SINCE   TARGET       STABLE       READY   PARTITION   REVISION   CULPRIT   WAITING   MESSAGE
+prod        web    Healthy   Completed           6/6       60m     aaaaaaaaaa   aaaaaaaaaa   6/6     parked      web-old
 "
     );
 }
@@ -129,7 +137,7 @@ fn what_only_the_daemon_does_is_said() {
     let observed = nothing();
     let wish = desired('a');
     let decision = decide(&Wanted::Is(&wish, None), &observed, now());
-    let item = Status::of(&observed, &decision, "", now());
+    let item = Status::of(&observed, &decision, &ways(), now());
     assert_eq!(item.waiting_on.as_ref().map(|waiting| waiting.kind), Some("Daemon"));
     assert_eq!(item.next, ["create the set"]);
 }
@@ -153,7 +161,7 @@ fn two_looks_that_differ_by_time_alone_are_equal() {
     let observed = observed(Some(timed));
     let at = |seconds| {
         let now = now() + jiff::SignedDuration::from_secs(seconds);
-        Status::of(&observed, &decide(&Wanted::Unknown, &observed, now), "", now)
+        Status::of(&observed, &decide(&Wanted::Unknown, &observed, now), &ways(), now)
     };
     assert_ne!(at(0), at(5));
     assert_eq!(at(0).still(), at(5).still());
@@ -164,8 +172,78 @@ fn a_broken_commit_is_told_beside_the_state() {
     let problem = Problem { diagnostics: vec![crate::model::Diagnostic::error("web.yaml", 3, "no such key")] };
     let (observed, wish) = (observed(Some(at_rest('a'))), desired('a'));
     let decision = decide(&Wanted::Is(&wish, Some(&problem)), &observed, now());
-    let page = page(&Status::of(&observed, &decision, "", now()), None);
+    let page = page(&Status::of(&observed, &decision, &ways(), now()), None);
     assert!(page.contains("Phase:    Blocked (InvalidManifest)\n"), "{page}");
     assert!(page.contains("Message:  web.yaml:3: error: no such key\n"), "{page}");
     assert!(page.contains("Try:      phaseline lint\n"), "{page}");
+}
+
+#[test]
+fn a_pause_hides_no_message() {
+    let problem = Problem { diagnostics: vec![crate::model::Diagnostic::error("web.yaml", 3, "no such key")] };
+    let observed = observed(Some(in_canary('a', 'b')));
+    let shown = |wish: &Desired, problem: Option<&Problem>| {
+        let decision = decide(&Wanted::Is(wish, problem), &observed, now());
+        let item = Status::of(&observed, &decision, &ways(), now());
+        assert_eq!((item.phase, item.reason), (Phase::Paused, Reason::StagePaused));
+        let table = status_text::list(std::slice::from_ref(&item), false, true, now());
+        (page(&item, None), table)
+    };
+    let wish = desired('b');
+    let (plain, _) = shown(&wish, None);
+    assert!(!plain.contains("Message:"), "the command stands below: {plain}");
+    let (broken, table) = shown(&wish, Some(&problem));
+    assert!(broken.contains("Message:  web.yaml:3: error: no such key\n"), "{broken}");
+    assert!(table.contains("web.yaml:3: error: no such key\n"), "{table}");
+    let newer = Desired { plan_digest: "newer".into(), ..wish };
+    let (replan, _) = shown(&newer, None);
+    assert!(
+        replan.contains(
+            "Message:  a newer plan waits for the next rollout; `phaseline resume web --replan -n prod` takes it\n"
+        ),
+        "{replan}"
+    );
+}
+
+#[test]
+fn every_hint_can_be_typed_as_it_stands() {
+    let ordinal = Ordinal(5);
+    let all = [
+        WaitingOn::Promotion,
+        WaitingOn::Pause { until: now() },
+        WaitingOn::Resume,
+        WaitingOn::Decision,
+        WaitingOn::DriftDecision,
+        WaitingOn::NewRevisionDecision,
+        WaitingOn::Adoption,
+        WaitingOn::Correction,
+        WaitingOn::PodReady { ordinal, why: "Error".into() },
+        WaitingOn::PodGone { ordinal },
+    ];
+    let reasons = [Reason::StuckPod, Reason::Superseded, Reason::InvalidManifest, Reason::Orphaned];
+    let observed = observed(Some(in_canary('a', 'b')));
+    let mut seen = 0;
+    for (waiting, reason) in all.iter().flat_map(|waiting| reasons.iter().map(move |reason| (waiting, *reason))) {
+        let mut decision = decide(&Wanted::Unknown, &observed, now());
+        decision.waiting_on = Some(waiting.clone());
+        decision.culprit = Some((ordinal, "Error".into()));
+        (decision.phase, decision.reason) = (Phase::Degraded, reason);
+        decision.pending = Some("c".repeat(40));
+        for hint in ways().on(&decision, &observed) {
+            seen += 1;
+            assert!(!hint.contains(['<', '{']), "{hint}");
+            if hint.starts_with("git ") {
+                let id = if reason == Reason::Superseded { "cccccccccc" } else { "bbbbbbbbbb" };
+                assert_eq!(hint, format!("git revert --no-edit {id} && git push"));
+                continue;
+            }
+            let words: Vec<&str> = hint.split(' ').collect();
+            let placed = words.windows(2).any(|pair| pair == ["-n", "prod"]);
+            assert!(placed || hint == "phaseline lint", "{hint}");
+            if words[0] == "phaseline" {
+                crate::cli::command().try_get_matches_from(&words).unwrap();
+            }
+        }
+    }
+    assert!(seen > 40, "{seen}");
 }

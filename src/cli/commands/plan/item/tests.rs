@@ -37,8 +37,7 @@ fn a_staged_rollout() {
         "commit bbbbbbbbbb Ann: web: b
 
 prod/web: a staged rollout
-  now: Progressing (Starting)
-  a new revision is rolled out
+  now: Healthy (Completed)
   current commit aaaaaaaaaa, hash aaaaaaaaaa, web-old
   target  commit bbbbbbbbbb, hash bbbbbbbbbb, web-777
   ~ spec.image: \"a\" -> \"b\"
