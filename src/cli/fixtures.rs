@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::model::{
-    CommitId, CommitInfo, Desired, LiveSet, Mode, Observed, Ordinal, PARKED, Partition, Pause, Plan, Pod, PodPhase,
-    Pods, Progress, Record, RecordState, Schedule, Seen, Size, Stage, TemplateHash, Version, WorkloadId,
+    CommitId, CommitInfo, Desired, LiveSet, Mode, Observed, Ordinal, PARKED, Pace, Partition, Pause, Plan, Pod,
+    PodPhase, Pods, Progress, Record, RecordState, Schedule, Seen, Size, Stage, TemplateHash, Version, WorkloadId,
 };
 
 /// When everything happens.
@@ -164,6 +164,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
         pods_behind: false,
         refused: None,
         progress: Progress::default(),
+        pace: Pace::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::local;
 use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
-use crate::model::{Desired, Observed, Pods, Progress, RecordState, WorkloadId};
+use crate::model::{Desired, Observed, Pace, Pods, Progress, RecordState, WorkloadId};
 
 /// The repository's address.
 pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
@@ -99,6 +99,7 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
         pods_behind: false,
         refused: None,
         progress: Progress::default(),
+        pace: Pace::default(),
     }
 }
 

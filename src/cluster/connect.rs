@@ -13,6 +13,8 @@ use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tower::{BoxError, Service, ServiceBuilder};
 
+use super::time::ServerTime;
+
 /// How long a TCP connection to the API server may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,6 +50,8 @@ pub struct Cluster {
     pub default_namespace: String,
     /// The API server's address, without credentials.
     pub server: String,
+    /// What time it is there.
+    pub time: ServerTime,
 }
 
 impl fmt::Debug for Cluster {
@@ -103,6 +107,7 @@ impl Cluster {
             ),
             client: kube::Client::new(service, &config.default_namespace),
             default_namespace: config.default_namespace,
+            time: ServerTime::default(),
         })
     }
 
@@ -119,6 +124,7 @@ impl Cluster {
             client: kube::Client::new(service, "default"),
             default_namespace: "default".into(),
             server: "in-process".into(),
+            time: ServerTime::default(),
         }
     }
 }

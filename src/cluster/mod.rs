@@ -12,6 +12,7 @@ pub mod exists;
 pub mod read;
 pub mod send;
 pub mod store;
+pub mod time;
 pub mod watch;
 mod wire;
 
@@ -19,6 +20,7 @@ pub use apply::{FieldFault, Outcome, execute};
 pub use connect::{Cluster, ConnectError, ConnectOptions};
 pub use send::RequestError;
 pub use store::Store;
+pub use time::ServerTime;
 pub use watch::{Change, ClusterEvent, Kind, Source, watch};
 pub(crate) use wire::max_unavailable as max_unavailable_pods;
 

@@ -8,6 +8,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::connect::{Cause, Cluster, chain};
 use crate::model::WorkloadId;
@@ -433,7 +434,9 @@ impl RequestError {
 pub(crate) async fn send(cluster: &Cluster, call: &Call) -> Result<Reply, RequestError> {
     let request = call.request()?;
     let exchange = async {
+        let asked = Instant::now();
         let response = cluster.client.send(request).await?;
+        cluster.time.note(response.headers(), asked);
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|v| v.to_str().ok()?.trim().parse().ok());
         Ok(Reply { status: response.status(), retry_after, body: response.into_body().collect_bytes().await? })
     };

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::watch::{Change, ClusterEvent, Kind, Source};
 use super::wire::version_number;
-use crate::model::{LiveSet, Observed, Ordinal, Pod, Pods, Progress, WorkloadId};
+use crate::model::{LiveSet, Observed, Ordinal, Pace, Pod, Pods, Progress, WorkloadId};
 
 /// Sets and pods by name, and how fresh they are.
 ///
@@ -91,6 +91,7 @@ impl Store {
             pods_behind: self.pods_behind(workload),
             refused: None,
             progress: Progress::default(),
+            pace: Pace::default(),
         }
     }
 

@@ -5,12 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::news::{Listener, News, What};
+use super::pacer::Pacer;
 use super::publish::{self, audit};
 use super::source::{Source, View};
 use super::sources::{Asked, SourceEvent, serve};
@@ -44,7 +46,7 @@ pub struct RunOptions {
     pub observe: bool,
     /// The namespaces to watch; none given: all.
     pub namespaces: Vec<String>,
-    /// What time it is to the daemon.
+    /// What time it is to the daemon; it may be wrong, the cluster's is what counts.
     pub clock: Clock,
     /// Who is told what happens, beside the log.
     pub listener: Option<Listener>,
@@ -94,6 +96,7 @@ struct Controller {
     asked: bool,
     /// Whether the view was too old at the last look.
     blind: bool,
+    pace: Pacer,
 }
 
 /// Runs until `shutdown` is done (or, with `once`, until nothing is due any more).
@@ -117,6 +120,7 @@ pub async fn run(
     info!(server = cluster.server, observe = options.observe, "phaseline runs");
     let mut controller = Controller {
         store: Store::new(&options.namespaces),
+        pace: Pacer::new(options.clock),
         cluster,
         options,
         view: None,
@@ -171,12 +175,22 @@ impl Controller {
             while let Ok(event) = events.try_recv() {
                 self.heard(event);
             }
-            self.ring(Instant::now());
+            let now = Instant::now();
+            if self.pace.look(&self.cluster.time, self.timers.first().map(|(due, _)| *due), now) {
+                // What was to come in so much time may be due, or due later.
+                self.dirty.extend(self.workers.keys().cloned());
+            }
+            self.ring(now);
             self.look_at_dirty().await;
             if self.options.once && self.is_idle() {
                 return;
             }
         }
+    }
+
+    /// The time by the server's clock: what its stamps are compared with.
+    fn now(&self) -> Timestamp {
+        self.cluster.time.now(self.options.clock.now(), Instant::now())
     }
 
     /// Takes in news from the cluster.
@@ -333,6 +347,7 @@ impl Controller {
         let desired = wish.and_then(|wish| wish.desired.as_ref());
         let mut observed = self.store.observed(workload);
         observed.stale_seconds = stale_seconds;
+        observed.pace = self.pace.now(Instant::now());
         let grounds = Grounds::of(desired, observed.set.as_ref());
         if let Some(worker) = self.workers.get(workload) {
             observed.refused = worker.refusal(&grounds, Instant::now());
@@ -347,7 +362,7 @@ impl Controller {
             (None, None) if self.view.is_none() => Wanted::Unknown,
             (None, None) => Wanted::Absent,
         };
-        (decide(&wanted, &observed, self.options.clock.now()), grounds)
+        (decide(&wanted, &observed, self.now()), grounds)
     }
 
     /// The manifest that is in force where a newer template waits: what has to be asked of Git.
@@ -392,9 +407,10 @@ impl Controller {
         worker.phase = Some(decision.phase);
         worker.meet(&grounds);
         let refused_until = worker.refused_until(&grounds);
-        let is_news = publish::say(&workload, &decision, &mut worker.said, self.options.clock.now());
+        let time = self.cluster.time.now(self.options.clock.now(), now);
+        let is_news = publish::say(&workload, &decision, &mut worker.said, time);
         let requeue = decision.requeue.map(|when| {
-            let wait = Duration::try_from(when.duration_since(self.options.clock.now())).unwrap_or_default();
+            let wait = Duration::try_from(when.duration_since(time)).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
         });
         if let (true, Some(said)) = (is_news, &worker.said) {

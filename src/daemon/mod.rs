@@ -6,6 +6,7 @@
 
 mod controller;
 mod news;
+mod pacer;
 mod publish;
 mod source;
 mod sources;

@@ -16,7 +16,8 @@ pub use decision::{Action, ApplyKind, Decision, Phase, Reason, StageView, Waitin
 pub use desired::{CommitInfo, Desired, Problem, Version, Wanted};
 pub use diagnostic::{Diagnostic, Severity};
 pub use observed::{
-    ContainerFault, FieldOwner, LiveSet, Milestone, Observed, Pod, PodPhase, Progress, RecordState, Request, Verb,
+    ContainerFault, FieldOwner, LiveSet, Milestone, Observed, Pace, Pod, PodPhase, Progress, RecordState, Request,
+    SeenReady, Verb,
 };
 pub use plan::{OnNewRevision, Pause, Plan, Ramp, RepairPolicy, Schedule, Size, Stage};
 pub use pods::Pods;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::pods::Pods;
@@ -250,16 +250,41 @@ pub struct Progress {
     pub reached: BTreeMap<Ordinal, Milestone>,
     /// The most pods that were verified at once.
     pub verified: u32,
-    /// When that last grew; none before the first look.
-    pub at: Option<Timestamp>,
-    /// Since when the gate is passed, while it is: the deadline stands still.
-    pub passed: Option<Timestamp>,
+    /// When that last grew, by the steady clock; none before the first look.
+    pub at: Option<SignedDuration>,
+    /// Since when the gate is passed, by the steady clock, while it is: the deadline stands still.
+    pub passed: Option<SignedDuration>,
+    /// How often the clocks had parted at the last look: [`Pace::jumps`].
+    pub jumps: u32,
+    /// Pods as they were Ready at the last look; none before the first one.
+    pub ready: Option<BTreeMap<Ordinal, SeenReady>>,
     /// Restarts that a pod had when the stage began, by its uid; a pod made since has none.
     pub restarts: BTreeMap<String, u32>,
     /// Pods that were deleted as broken: how often, by ordinal and revision.
     pub repairs: BTreeMap<(Ordinal, String), u32>,
     /// The uid of the pod deleted last.
     pub repairing: Option<String>,
+}
+
+/// A pod that was seen to be Ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenReady {
+    /// Since when, by its own stamp.
+    pub since: Timestamp,
+    /// Since when, by the steady clock.
+    pub seen: SignedDuration,
+}
+
+/// How time passes beside the server's clock: that one may be wrong, and so may those of the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pace {
+    /// How long the daemon runs by a clock that nobody can set (on Linux it stands still while the machine sleeps). None
+    /// where nobody counts, as in a command that looks once: then the time of the look goes for it.
+    pub steady: Option<SignedDuration>,
+    /// How often its own clock and the steady one parted since it began: set, asleep, or stopped in between.
+    pub jumps: u32,
+    /// How many seconds its own clock is ahead of the server's; negative where it is behind.
+    pub ahead_seconds: i64,
 }
 
 /// One workload as the cluster shows it.
@@ -280,4 +305,6 @@ pub struct Observed {
     pub refused: Option<(super::decision::Reason, String)>,
     /// The deadline's memory.
     pub progress: Progress,
+    /// How time passes.
+    pub pace: Pace,
 }

@@ -120,7 +120,7 @@ pub struct Record {
     pub rest: String,
     /// When the rollout began, in the same clock: what was broken before is not held against it.
     pub began: i64,
-    /// When the stage was written: seconds since 1970-01-01 UTC by the daemon's clock. The deadline counts from here
+    /// When the stage was written: seconds since 1970-01-01 UTC by the API server's clock. The deadline counts from here
     /// until a pod moves.
     pub at: i64,
     /// Whether the current stage's pause was ended by a person.

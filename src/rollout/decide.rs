@@ -1,15 +1,18 @@
 //! Decides the next actions of one workload.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::frozen::Frozen;
 use super::running::{self, Behind};
 use super::start::{self, Entry, Meeting};
+use super::steady::{self, Steady};
 use super::view::{Case, say};
 use super::{adopt, drift, gate, request, rest};
 use crate::model::{
-    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Phase, Problem, Reason, Record,
-    RecordState, Version, WaitingOn, Wanted,
+    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason, Record,
+    RecordState, SeenReady, Version, WaitingOn, Wanted,
 };
 
 /// Decides what to do about one workload, and says how it is.
@@ -17,7 +20,10 @@ use crate::model::{
 /// Pure and total: the same facts give the same decision, whenever and wherever the process was started.
 /// At most one write to the set comes out; the next look decides on the next one.
 pub fn decide(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
-    let mut decision = look(wanted, observed, now);
+    let ready = observed.set.as_ref().and_then(|set| steady::remember(set, observed, now));
+    let mut decision = look(wanted, observed, ready.as_ref(), now);
+    decision.progress.ready = ready;
+    say_skew(&mut decision, observed.pace.ahead_seconds);
     if let (Some(seconds), false) = (observed.stale_seconds, decision.actions.is_empty()) {
         decision.actions.clear();
         decision.phase = Phase::Progressing;
@@ -28,7 +34,28 @@ pub fn decide(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decis
     decision
 }
 
-fn look(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
+/// How many seconds a clock may be wrong before it is worth a word.
+const SKEW_SAID: i64 = 30;
+
+/// Says that the daemon's clock is wrong: nothing depends on it, but its log does, and whoever reads that.
+fn say_skew(decision: &mut Decision, ahead_seconds: i64) {
+    if ahead_seconds.abs() <= SKEW_SAID {
+        return;
+    }
+    let (seconds, side) = (ahead_seconds.abs(), if ahead_seconds > 0 { "ahead of" } else { "behind" });
+    let said = std::mem::take(&mut decision.message);
+    decision.message = joined(
+        said,
+        format!("the daemon's clock is {seconds} s {side} the API server's, whose time is used; check NTP on its node"),
+    );
+}
+
+fn look(
+    wanted: &Wanted<'_>,
+    observed: &Observed,
+    ready: Option<&BTreeMap<Ordinal, SeenReady>>,
+    now: Timestamp,
+) -> Decision {
     let (desired, problem) = match wanted {
         Wanted::Is(desired, problem) => (Some(*desired), *problem),
         Wanted::Broken(problem) => (None, Some(*problem)),
@@ -46,7 +73,8 @@ fn look(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
             .waiting(WaitingOn::Correction)
             .message(format!("the annotation {} cannot be read: {why}", Record::ANNOTATION)),
         RecordState::Is(record, text) => {
-            let case = Case { desired, observed, set, record, text, now };
+            let case =
+                Case { desired, observed, set, record, text, now, steady: Steady { pace: observed.pace, ready } };
             owned(&case, matches!(wanted, Wanted::Absent))
         }
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::steady::Steady;
 use crate::model::{LiveSet, Ordinal, Partition, Pod, PodPhase, WaitingOn};
 
 /// What a gate is asked.
@@ -21,6 +22,8 @@ pub struct Question<'a> {
     pub soak: u32,
     /// What was broken before this moment is not held against the stage.
     pub began: Timestamp,
+    /// What else tells that time has passed.
+    pub steady: Steady<'a>,
 }
 
 /// What it answers.
@@ -34,6 +37,8 @@ pub struct Answer {
     pub culprit: Option<(Ordinal, String)>,
     /// The latest Ready transition among the pods that run the target.
     pub latest_ready: Option<Timestamp>,
+    /// When the last of them was seen to be Ready, by the steady clock.
+    pub latest_seen: Option<SignedDuration>,
     /// When the last of the Ready pods will have been Ready for long enough, if some are not yet.
     pub available_at: Option<Timestamp>,
 }
@@ -85,8 +90,16 @@ pub fn trouble(pod: &Pod) -> String {
 
 /// Looks at every pod of the set.
 pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
-    let Question { set, pods, partition, need, soak, began } = question;
-    let mut answer = Answer { verified: 0, waiting_on: None, culprit: None, latest_ready: None, available_at: None };
+    let Question { set, pods, partition, need, soak, began, steady } = question;
+    let soak = soak.max(set.min_ready_seconds);
+    let mut answer = Answer {
+        verified: 0,
+        waiting_on: None,
+        culprit: None,
+        latest_ready: None,
+        latest_seen: None,
+        available_at: None,
+    };
     if set.observed_generation < set.generation {
         answer.waiting_on = Some(WaitingOn::ObservedGeneration { generation: set.generation });
         return answer;
@@ -113,6 +126,7 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
         let at_target = pod.revision == set.update_revision;
         if let (true, true, Some(since)) = (at_target, pod.ready, pod.ready_since) {
             answer.latest_ready = answer.latest_ready.max(Some(since));
+            answer.latest_seen = answer.latest_seen.max(steady.seen(pod));
         }
         if !pod.ready && !pod.terminating {
             blame.push((ordinal, trouble(pod)));
@@ -126,8 +140,9 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
                 wait(WaitingOn::PodReady { ordinal, why: trouble(pod) }, &mut answer);
             }
         } else if at_target {
-            let available = available_at(pod.ready_since.unwrap_or(pod.created), soak.max(set.min_ready_seconds));
-            if available > now {
+            let available = steady.passed(pod.ready_since.unwrap_or(pod.created), steady.seen(pod), soak, now);
+            // Without a soak there is nothing to wait for, whatever the clock of its node says.
+            if soak > 0 && available > now {
                 answer.available_at = answer.available_at.max(Some(available));
                 wait(WaitingOn::PodAvailable { ordinal, at: available }, &mut answer);
             } else {

@@ -2,8 +2,9 @@
 //!
 //! [`decide`] takes what Git wants, what the cluster shows and the time, and returns a [`crate::model::Decision`].
 //! Everything else here is a step of it: [`stage`] resolves a plan to partitions, [`gate`] says whether a stage is
-//! done, [`progress`] whether it has stood still for too long, [`repair`] which broken pod may be replaced, [`drift`]
-//! whether somebody else moved something, `frozen` what a set gets in which nothing is advanced, `start` how a rollout begins, `running` how it goes on, `rest` what is
+//! done, [`steady`] by which clocks, [`progress`] whether it has stood still for too long, [`repair`] which broken pod
+//! may be replaced, [`drift`] whether somebody else moved something, `frozen` what a set gets in which nothing is
+//! advanced, `start` how a rollout begins, `running` how it goes on, `rest` what is
 //! left to do when it does not, `request` what people ask for, and [`explain`] has the words.
 
 mod adopt;
@@ -20,6 +21,7 @@ mod rest;
 mod running;
 pub mod stage;
 mod start;
+pub mod steady;
 mod view;
 
 pub use decide::{claims_removed, decide};

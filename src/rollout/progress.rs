@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::gate::{self, Answer, Question};
 use crate::model::{Milestone, Ordinal, Pod, Progress, Record};
@@ -26,7 +26,13 @@ pub struct Verdict {
 /// and a pod that is evicted then has as long as any other.
 pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Timestamp, before: &Progress) -> Verdict {
     let verified = answer.verified;
-    let key = format!("{}/{:?}/{:?}/{}", record.rollout, record.stage, record.exposed, record.at);
+    // Deadlines run on the steady clock: what is only known by a stamp is put where the stamp would be on it.
+    let steady = question.steady.shows(now);
+    let on_it = |stamp: Timestamp| steady.saturating_sub(now.duration_since(stamp));
+    // The revision is part of it: until the controller has seen a start, the pods that count are still those of before,
+    // and how far they had come is nothing that the new ones have reached.
+    let revision = &question.set.update_revision;
+    let key = format!("{}/{:?}/{:?}/{}/{revision}", record.rollout, record.stage, record.exposed, record.at);
     let fresh = before.key != key;
     let mut progress = if fresh {
         Progress {
@@ -35,6 +41,8 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
             verified: 0,
             at: None,
             passed: None,
+            jumps: question.steady.pace.jumps,
+            ready: None,
             restarts: stage_pods(question)
                 .filter(|pod| pod.created.as_second() < record.at)
                 .map(|pod| (pod.uid.clone(), pod.restarts))
@@ -46,22 +54,29 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
         before.clone()
     };
     let written = Timestamp::from_second(record.at).unwrap_or(now).min(now);
-    let mut at = progress.at.unwrap_or(written);
-    let soak = i64::from(question.soak.max(question.set.min_ready_seconds));
+    let mut at = progress.at.unwrap_or_else(|| on_it(written));
+    if progress.jumps != question.steady.pace.jumps {
+        // The clock was set, or the daemon stood still: nobody knows what it missed. The deadline starts anew.
+        progress.jumps = question.steady.pace.jumps;
+        progress.passed = progress.passed.map(|_| steady);
+        at = at.max(steady);
+    }
+    let soak = SignedDuration::from_secs(i64::from(question.soak.max(question.set.min_ready_seconds)));
+    let allowed = SignedDuration::from_secs(i64::from(record.plan.progress_deadline_seconds));
     for pod in stage_pods(question) {
         let (milestone, when) = furthest(pod);
         let known = progress.reached.get(&pod.ordinal);
         if known.is_none_or(|known| *known < milestone) {
             progress.reached.insert(pod.ordinal, milestone);
             // At the first look after a start of ours the pods themselves tell when they moved.
-            let moved = if fresh { when.min(now) } else { now };
-            at = at.max(if milestone == Milestone::Ready { gate::after(moved, soak) } else { moved });
+            let moved = if fresh { on_it(when.min(now)) } else { steady };
+            at = at.max(if milestone == Milestone::Ready { moved.saturating_add(soak) } else { moved });
         }
     }
     if verified > progress.verified {
         progress.verified = verified;
         if !fresh {
-            at = at.max(now);
+            at = at.max(steady);
         }
     }
     let set = question.set;
@@ -70,16 +85,15 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
     let passed = answer.waiting_on.is_none() && !unpromoted;
     if passed {
         if fresh {
-            at = now;
+            at = steady;
         }
-        progress.passed.get_or_insert(now);
+        progress.passed.get_or_insert(steady);
     } else if let Some(since) = progress.passed.take() {
         // The deadline stood still. One that flaps uses it up bit by bit; what stood for long has a new one.
-        let stood = now.duration_since(since).as_secs().max(0);
-        let whole = stood >= i64::from(record.plan.progress_deadline_seconds);
-        at = if whole { now } else { gate::after(at, stood) };
+        let stood = SignedDuration::from_secs(steady.saturating_sub(since).as_secs().max(0));
+        at = if stood >= allowed { steady } else { at.saturating_add(stood) };
     } else if let Some(since) = fresh.then(|| away_since(question, now)).flatten() {
-        at = at.max(since.min(now));
+        at = at.max(on_it(since.min(now)));
     }
     progress.at = Some(at);
     let restarts = stage_pods(question)
@@ -87,7 +101,8 @@ pub fn look(record: &Record, question: Question<'_>, answer: &Answer, now: Times
             (pod.ordinal, pod.restarts.saturating_sub(progress.restarts.get(&pod.uid).copied().unwrap_or_default()))
         })
         .max_by_key(|(_, restarts)| *restarts);
-    Verdict { progress, restarts, deadline: gate::after(at, i64::from(record.plan.progress_deadline_seconds)) }
+    let left = at.saturating_add(allowed).saturating_sub(steady);
+    Verdict { progress, restarts, deadline: now.checked_add(left).unwrap_or(Timestamp::MAX) }
 }
 
 /// Since when the pod that went away last is away, as far as the pods tell: a missing one went just now. But for those

@@ -20,8 +20,15 @@ pub(super) fn at_rest(case: &Case<'_>) -> Decision {
             case.name()
         ));
     }
-    let question =
-        Question { set, pods: &case.observed.pods, partition: PARKED, need: 0, soak: 0, began: Timestamp::MIN };
+    let question = Question {
+        set,
+        pods: &case.observed.pods,
+        partition: PARKED,
+        need: 0,
+        soak: 0,
+        began: Timestamp::MIN,
+        steady: case.steady,
+    };
     let answer = gate::ask(question, case.now);
     let Some(waiting) = answer.waiting_on else {
         return match &record.hold {

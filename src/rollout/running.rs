@@ -73,6 +73,7 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
             _ => 0,
         },
         began: Timestamp::from_second(record.began).unwrap_or(Timestamp::MIN),
+        steady: case.steady,
     };
     let answer = gate::ask(question, case.now);
     let verdict = progress::look(record, question, &answer, case.now, &case.observed.progress);
@@ -290,7 +291,7 @@ fn pause(case: &Case<'_>, standing: &Standing, answer: &Answer) -> Option<Decisi
         }
         Pause::Seconds(seconds) => {
             // It begins when the last of the stage's pods became Ready: a restart of ours changes nothing.
-            let until = gate::available_at(answer.latest_ready?, seconds);
+            let until = case.steady.passed(answer.latest_ready?, answer.latest_seen, seconds, case.now);
             (until > case.now).then(|| paused.waiting(WaitingOn::Pause { until }).again(until))
         }
     }
@@ -444,8 +445,15 @@ pub(super) fn is_scaled_to_zero(case: &Case<'_>) -> bool {
 /// Scaled to zero by somebody, the controller makes the canary current: then there is nothing left to stage.
 fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     let set = case.set;
-    let question =
-        Question { set, pods: &case.observed.pods, partition: PARKED, need: 0, soak: 0, began: Timestamp::MIN };
+    let question = Question {
+        set,
+        pods: &case.observed.pods,
+        partition: PARKED,
+        need: 0,
+        soak: 0,
+        began: Timestamp::MIN,
+        steady: case.steady,
+    };
     let unpromoted = (set.current_revision != set.update_revision).then_some(WaitingOn::ControllerPromotion);
     if let Some(waiting) = gate::ask(question, case.now).waiting_on.or(unpromoted) {
         // Scaled up again before that, the rollout goes on as if nothing had been.

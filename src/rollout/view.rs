@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::stage::Standing;
+use super::steady::Steady;
 use super::{frozen, running};
 use crate::model::{
     Action, Decision, Desired, LiveSet, Observed, Partition, Phase, Reason, Record, StageView, WaitingOn,
@@ -21,8 +22,10 @@ pub(super) struct Case<'a> {
     pub record: &'a Record,
     /// The text the record was read from.
     pub text: &'a str,
-    /// The time.
+    /// The time, by the server's clock.
     pub now: Timestamp,
+    /// What else tells that time has passed.
+    pub steady: Steady<'a>,
 }
 
 impl Case<'_> {

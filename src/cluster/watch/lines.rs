@@ -3,6 +3,7 @@
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http_body_util::BodyExt;
 use kube::client::Body;
+use tokio::time::Instant;
 
 use crate::cluster::connect::Cluster;
 use crate::cluster::send::{Call, Problem, RequestError};
@@ -30,7 +31,9 @@ pub(super) async fn open(cluster: &Cluster, call: &Call) -> Result<Lines, Reques
     // Newer servers compress each event on its own, which only they understand.
     request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let lost = |error: kube::Error| RequestError::of(cluster, &error);
+    let asked = Instant::now();
     let response = cluster.client.send(request).await.map_err(lost)?;
+    cluster.time.note(response.headers(), asked);
     let status = response.status();
     if status.is_success() {
         let body = response.into_body();

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WARNING};
-use http::{HeaderMap, HeaderName, Request, Response};
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER, USER_AGENT, WARNING};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
@@ -38,11 +38,23 @@ impl Door {
         Self { embedded, user: user.into() }
     }
 
-    /// Answers a request.
+    /// Answers a request, and says what time it is here.
     ///
     /// # Errors
     /// Where the request's body breaks off: nobody is there to be answered.
     pub async fn answer<B>(self, request: Request<B>) -> Result<Reply, BoxError>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let clock = self.embedded.clock();
+        let mut reply = self.undated(request).await?;
+        let date = clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        reply.headers_mut().insert(DATE, HeaderValue::try_from(date)?);
+        Ok(reply)
+    }
+
+    async fn undated<B>(self, request: Request<B>) -> Result<Reply, BoxError>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -152,7 +164,7 @@ fn follow(embedded: Embedded, watch: Watch) -> Reply {
         Some((frame, (!ended).then_some((embedded, watch))))
     });
     let mut reply = Response::new(StreamBody::new(lines).boxed_unsync());
-    reply.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use phaseline::model::{
     Action, CommitId, CommitInfo, ContainerFault, Decision, Desired, Failed, FieldOwner, LiveSet, Mode, Observed,
-    Ordinal, PARKED, Partition, Pause, Plan, Pod, PodPhase, Pods, Progress, Record, RecordState, Request, Schedule,
-    Seen, Size, Stage, TemplateHash, Verb, Version, WaitingOn, Wanted, WorkloadId,
+    Ordinal, PARKED, Pace, Partition, Pause, Plan, Pod, PodPhase, Pods, Progress, Record, RecordState, Request,
+    Schedule, Seen, Size, Stage, TemplateHash, Verb, Version, WaitingOn, Wanted, WorkloadId,
 };
 use phaseline::rollout::decide;
 use serde_json::json;
@@ -177,6 +177,7 @@ impl Bench {
                 pods_behind: false,
                 refused: None,
                 progress: Progress::default(),
+                pace: Pace::default(),
             },
             record,
             now: at(0),

@@ -95,7 +95,7 @@ fn a_late_install_is_looked_at_again_when_its_pod_has_been_ready_for_long_enough
     bench.record.plan.progress_deadline_seconds = 20;
     bench.set().min_ready_seconds = 50;
     bench.observed.progress = bench.decide().progress;
-    bench.observed.progress.at = Some(at(-900));
+    bench.observed.progress.at = Some(at(-900).as_duration());
     bench.pod_mut(4).ready_since = Some(at(-10));
     bench.observed.progress.reached.insert(Ordinal(4), phaseline::model::Milestone::Ready);
     bench.observed.progress.verified = 5;

@@ -228,6 +228,7 @@ fn a_gate_over_too_few_pods_is_not_passed() {
         need: 2,
         soak: 0,
         began: at(-1000),
+        steady: phaseline::rollout::steady::Steady::default(),
     };
     let answer = gate::ask(question, bench.now);
     assert_eq!(answer.waiting_on, Some(WaitingOn::PodCount { have: 1, need: 2 }));

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use phaseline::model::{
-    Action, ContainerFault, Decision, Desired, LiveSet, Observed, Ordinal, Partition, Phase, PodPhase, Progress,
+    Action, ContainerFault, Decision, Desired, LiveSet, Observed, Ordinal, Pace, Partition, Phase, PodPhase, Progress,
     Reason, Record, RecordState, WaitingOn, Wanted, WorkloadId,
 };
 use phaseline::rollout::{decide, progress};
@@ -47,6 +47,8 @@ pub(crate) enum Mutant {
 #[derive(Debug, Default)]
 pub(crate) struct Daemon {
     progress: Progress,
+    /// When its process began.
+    began: i64,
     /// The oldest view it may still see.
     pub(crate) floor: u64,
     /// What it saw last.
@@ -72,7 +74,7 @@ impl World {
     pub(crate) fn restart_daemon(&mut self) {
         let (writes, mutant) = (self.daemon.writes, self.daemon.mutant);
         // It lists anew: its view is the newest there is.
-        self.daemon = Daemon { floor: self.newest(), writes, mutant, ..Daemon::default() };
+        self.daemon = Daemon { floor: self.newest(), writes, mutant, began: self.now, ..Daemon::default() };
         self.say("daemon", || "restarted".into());
     }
 
@@ -106,6 +108,7 @@ impl World {
             pods_behind: false,
             refused,
             progress: self.daemon.progress.clone(),
+            pace: Pace { steady: Some(SignedDuration::from_secs(self.now - self.daemon.began)), ..Pace::default() },
         }
     }
 

@@ -1,5 +1,6 @@
 //! The whole product on the embedded cluster: random worlds, and every scenario with a daemon that dies at every write.
 
+mod clocks;
 mod git;
 mod play;
 mod scenarios;

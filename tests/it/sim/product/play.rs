@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use phaseline::clock::Clock;
+use jiff::{SignedDuration, Timestamp};
+use phaseline::clock::{Clock, Shift};
 use phaseline::cluster::Cluster;
 use phaseline::daemon::{self, Listener, News, RunOptions, Said, Scope, Source, Tip, What};
 use phaseline::git::{Place, Waker, Wakes};
@@ -31,6 +31,8 @@ pub(crate) fn start() -> Timestamp {
 
 pub(crate) struct Play {
     pub(crate) embedded: Embedded,
+    /// By how much the daemon's clock is wrong; it may be let jump at any time.
+    pub(crate) shift: Shift,
     repo: Rc<Repo>,
     tip: Tip,
     waker: Option<Waker>,
@@ -54,6 +56,7 @@ impl Play {
         let id = repo.commit(None, 0, &first);
         let mut play = Self {
             embedded,
+            shift: Shift::new(SignedDuration::ZERO),
             repo: repo.clone(),
             tip: Tip::new(id.clone()),
             waker: None,
@@ -75,7 +78,8 @@ impl Play {
         self.waker = Some(wakes.waker());
         let heard = self.heard.clone();
         let listener = Listener::new(move |news| heard.lock().unwrap().push(news));
-        let options = RunOptions { clock: self.embedded.clock(), listener: Some(listener), ..RunOptions::default() };
+        let clock = self.embedded.clock().shifted(self.shift);
+        let options = RunOptions { clock, listener: Some(listener), ..RunOptions::default() };
         let cluster = Cluster::from_service(self.embedded.service(DAEMON));
         self.daemon = Some(tokio::spawn(daemon::run(cluster, source, Some(wakes), options, std::future::pending())));
     }
