@@ -98,6 +98,7 @@ pub(crate) fn at_rest(letter: char) -> Record {
         back: String::new(),
         at: now().as_second() - 3600,
         promoted: false,
+        stated: String::new(),
         hold: None,
         failed: Vec::new(),
         proven: vec![hash(letter)],
@@ -191,5 +192,6 @@ fn pod(ordinal: u32, revision: &str) -> Pod {
         restarts: 0,
         faults: Vec::new(),
         node_lost: false,
+        longest_run: None,
     }
 }

@@ -50,6 +50,7 @@ fn record(partition: Partition) -> Record {
         rest: String::new(),
         at: 0,
         promoted: false,
+        stated: String::new(),
         hold: None,
         failed: Vec::new(),
         proven: Vec::new(),

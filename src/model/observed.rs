@@ -225,6 +225,8 @@ pub struct Pod {
     pub faults: Vec<ContainerFault>,
     /// The node is lost: it may still run there.
     pub node_lost: bool,
+    /// The longest run of a container that has ended, in whole seconds, as far as the statuses tell.
+    pub longest_run: Option<i64>,
 }
 
 /// How far a pod of a stage has ever come.

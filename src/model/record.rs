@@ -16,7 +16,8 @@ pub struct Seen {
     pub commit: CommitId,
     /// The template's digest.
     pub hash: TemplateHash,
-    /// The `kubectl.kubernetes.io/restartedAt` that travels with it, where somebody asked for a restart.
+    /// The `kubectl.kubernetes.io/restartedAt` that travels with it, where somebody asked for a restart: bounded, a value
+    /// of any length is cut down to its digest.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub restart: String,
 }
@@ -126,6 +127,10 @@ pub struct Record {
     /// Whether the current stage's pause was ended by a person.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promoted: bool,
+    /// The `kubectl.kubernetes.io/restartedAt` that the manifest stated when its template was last applied; empty where it
+    /// stated none. A later one on the live template is a wish, until the manifest states another.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stated: String,
     /// A person's hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,

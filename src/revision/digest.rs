@@ -14,6 +14,27 @@ pub const HASH_VERSION: u32 = 1;
 /// The annotation that `kubectl rollout restart` writes into a template.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
+/// The longest restart that is kept as it is written: RFC 3339 with nanoseconds and an offset.
+const MAX_RESTART: usize = 35;
+
+/// A restart as records keep it: what is no longer than a time is as it was written, anything else its digest.
+///
+/// People may write what they like into the annotation; the record is bounded.
+pub fn restart_mark(value: &str) -> String {
+    let plain = value.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
+    if value.len() <= MAX_RESTART && plain {
+        return value.to_owned();
+    }
+    format!("sha256:{}", hex(value.as_bytes()))
+}
+
+/// The first 80 bits of a digest: plenty to tell the templates of one workload apart.
+fn hex(bytes: &[u8]) -> String {
+    /// 80 bits.
+    const BYTES: usize = 10;
+    Sha256::digest(bytes).iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A template's digest, and the restart it states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateDigest {
@@ -32,11 +53,7 @@ pub struct TemplateDigest {
 pub fn template(template: &Value) -> TemplateDigest {
     let mut defaulted = default::template(template, Level::V1_36);
     let restarted_at = take_restart(&mut defaulted);
-    /// 80 bits are plenty to tell the templates of one workload apart.
-    const BYTES: usize = 10;
-    let digest = Sha256::digest(go_json::to_string(&defaulted).as_bytes());
-    let hex = digest.iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect();
-    TemplateDigest { hash: TemplateHash(hex), restarted_at }
+    TemplateDigest { hash: TemplateHash(hex(go_json::to_string(&defaulted).as_bytes())), restarted_at }
 }
 
 /// Takes the annotation out, and the map with it if that becomes empty.
@@ -57,7 +74,7 @@ fn take_restart(template: &mut Value) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{RESTARTED_AT, template};
+    use super::{RESTARTED_AT, restart_mark, template};
 
     #[test]
     fn a_restart_is_set_apart_and_leaves_no_trace() {
@@ -69,6 +86,19 @@ mod tests {
         assert_eq!(plain.restarted_at, None);
         assert_eq!(restarted.restarted_at.as_deref(), Some("2026-01-01T00:00:00Z"));
         assert_eq!(plain.hash.0.len(), 20);
+    }
+
+    #[test]
+    fn a_restart_is_bounded_whatever_people_write() {
+        for short in ["", "monday", "2026-07-24T10:00:00.123456789+02:00"] {
+            assert_eq!(restart_mark(short), short);
+        }
+        let long = "x".repeat(100_000);
+        for odd in [long.as_str(), "a b", "\u{1}", "\"\"", "\\", "é", &"9".repeat(36)] {
+            let mark = restart_mark(odd);
+            assert!(mark.starts_with("sha256:") && mark.len() == 27, "{mark}");
+            assert_ne!(mark, restart_mark(&format!("{odd}x")));
+        }
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use super::gate;
 use super::start;
+use super::stood;
 use super::view::say;
 use crate::model::{
     Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Pod, Reason, Record, Seen, Verb,
     WaitingOn,
 };
+use crate::revision::digest::restart_mark;
 
 /// Looks at a set without a record.
 pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet, now: i64) -> Decision {
@@ -41,10 +43,11 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         return say(observed, Phase::Blocked, Reason::NotAdoptable).waiting(WaitingOn::Correction).message(why);
     }
     let live = if set.template == desired.tip.hash {
-        start::tip(desired, &set.restarted_at)
+        // A restart that only Git knows of is yet to be rolled out.
+        Seen { restart: restart_mark(&set.restarted_at), ..start::tip(desired, &set.restarted_at, None) }
     } else {
         // What runs there is in no commit: the difference will be the first rollout.
-        Seen { commit: CommitId::default(), hash: set.template.clone(), restart: set.restarted_at.clone() }
+        Seen { commit: CommitId::default(), hash: set.template.clone(), restart: restart_mark(&set.restarted_at) }
     };
     let record = Record {
         v: Record::VERSION,
@@ -69,6 +72,7 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         began: now,
         at: now,
         promoted: false,
+        stated: String::new(),
         hold: None,
         failed: Vec::new(),
         replicas: Some(set.replicas),
@@ -81,9 +85,9 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
     })
 }
 
-/// Whether a pod of the live template is Ready, and stays.
+/// Whether a pod of the live template is Ready, or once was, and stays.
 fn is_seen_ready(observed: &Observed, set: &LiveSet) -> bool {
-    let good = |pod: &Pod| pod.ready && !pod.terminating && pod.revision == set.update_revision;
+    let good = |pod: &Pod| stood::was_ready(pod) && !pod.terminating && pod.revision == set.update_revision;
     gate::own_pods(set, &observed.pods).any(good)
 }
 

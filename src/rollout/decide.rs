@@ -137,7 +137,7 @@ pub(super) fn stated(desired: Option<&Desired>, record: &Record) -> Option<u32> 
 /// Whether a newer revision waits behind the running rollout.
 fn behind(case: &Case<'_>) -> Behind {
     let (Some(desired), false) = (case.desired, case.record.done) else { return Behind::Nobody };
-    let target = start::tip(desired, &case.set.restarted_at);
+    let target = start::tip(desired, &case.set.restarted_at, Some(case.record));
     if target.same_pods(&case.record.target) {
         return Behind::Nobody;
     }
@@ -160,7 +160,7 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
         // Before a newer commit takes over: what the controller has made current is on the record first.
         return go_on(case, behind);
     }
-    let target = start::tip(desired, &set.restarted_at);
+    let target = start::tip(desired, &set.restarted_at, Some(record));
     let same = target.same_pods(&record.target);
     let sync_due = desired.tip.rest != record.rest;
     if same && !sync_due {
@@ -176,9 +176,12 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
         return scaled_or_labelled(case, desired, &desired.tip);
     }
     let pending = target.commit.to_string();
-    let meeting = if record.hold.is_some() { None } else { Some(start::meet(case, desired, record, &target)) };
+    // A hold holds forward moves: the way back to stable is none.
+    let meeting = Some(start::meet(case, desired, record, &target))
+        .filter(|meeting| record.hold.is_none() || *meeting == Meeting::Enter(Entry::Back));
     if let Some(Meeting::Enter(entry)) = meeting {
-        if entry == Entry::Install && start::is_late(case) {
+        let by_pods = entry == Entry::Install || (entry == Entry::Staged && !start::is_proven(record));
+        if by_pods && start::is_late(case) {
             // Everything is exposed at once only where nothing is known to stand.
             return case.say(Phase::Progressing, Reason::WaitingReady).waiting(WaitingOn::FreshPods);
         }
@@ -252,11 +255,14 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
     }
     let action = start::begin(case, desired, case.record, entry);
     let words = match entry {
+        Entry::Back if case.record.hold.is_some() => {
+            "the commit goes back to the stable revision: exposed pods go back; the pause holds what comes after"
+        }
         Entry::Back => "the commit goes back to the stable revision: exposed pods go back, nothing more is exposed",
         Entry::Fast => "the commit goes back to a proven revision: pauses and soaks are skipped",
         Entry::Continue => "a new revision takes over the exposed pods",
         Entry::Restart => "a new revision starts from the first stage",
-        Entry::Install => "no revision of it ever became Ready: installed again",
+        Entry::Install => "no pod of it ever was Ready: installed again",
         Entry::Staged => "a new revision is rolled out",
     };
     let mut decision = case.say(Phase::Progressing, Reason::Starting).message(words);

@@ -1,6 +1,8 @@
 //! Notices what somebody else moved, and names them.
 
+use super::restart::is_earlier;
 use crate::model::{FieldOwner, LiveSet, PARKED, Record};
+use crate::revision::digest::restart_mark;
 
 /// What was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +65,8 @@ pub fn find(set: &LiveSet, record: &Record, stated: Option<u32>) -> Option<Drift
         return drift(What::Strategy, |owner| owner.strategy);
     }
     // A restart that is taken back is a changed template; one that is asked for is a wish.
-    let restart_gone = set.restarted_at.is_empty() && !record.target.restart.is_empty();
+    let live = restart_mark(&set.restarted_at);
+    let restart_gone = live != record.target.restart && (live.is_empty() || is_earlier(&live, &record.stated));
     if set.template != record.live || restart_gone {
         return drift(What::Template, |owner| owner.template);
     }
@@ -82,10 +85,12 @@ fn is_held_back(set: &LiveSet, record: &Record) -> bool {
         && !set.owners.iter().any(|owner| owner.strategy && !owner.is_ours())
 }
 
-/// The restart that somebody wished for since our last write: the live `restartedAt`.
+/// The restart that somebody wished for since our last write: the live `restartedAt`. The manifest's own is no wish, nor
+/// is one that is earlier.
 pub fn restart_wished<'a>(set: &'a LiveSet, record: &Record) -> Option<&'a str> {
-    let moved = set.generation != record.generation && set.restarted_at != record.target.restart;
-    (moved && !set.restarted_at.is_empty()).then_some(set.restarted_at.as_str())
+    let live = restart_mark(&set.restarted_at);
+    let moved = set.generation != record.generation && live != record.target.restart;
+    (moved && !live.is_empty() && !is_earlier(&live, &record.stated)).then_some(set.restarted_at.as_str())
 }
 
 /// Whether the set stands parked, as far as our last write goes.

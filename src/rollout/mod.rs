@@ -4,8 +4,9 @@
 //! Everything else here is a step of it: [`stage`] resolves a plan to partitions, [`gate`] says whether a stage is
 //! done, [`steady`] by which clocks, [`progress`] whether it has stood still for too long, [`repair`] which broken pod
 //! may be replaced, [`drift`] whether somebody else moved something, `frozen` what a set gets in which nothing is
-//! advanced, `start` how a rollout begins, `running` how it goes on, `rest` what is
-//! left to do when it does not, `request` what people ask for, and [`explain`] has the words.
+//! advanced, `start` how a rollout begins, `stood` what the pods prove of the past, `restart` which wish for a restart is
+//! in force, `running` how it goes on, `rest` what is left to do when it does not, `request` what people ask for, and
+//! [`explain`] has the words.
 
 mod adopt;
 mod body;
@@ -18,10 +19,12 @@ pub mod progress;
 pub mod repair;
 mod request;
 mod rest;
+mod restart;
 mod running;
 pub mod stage;
 mod start;
 pub mod steady;
+mod stood;
 mod view;
 
 pub use decide::{claims_removed, decide};

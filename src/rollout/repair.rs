@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 
 use super::gate::{self, Question};
+use super::stood;
 use crate::model::{Action, Pod, PodPhase, Progress, RepairPolicy};
 
 /// How often one ordinal is replaced because of one revision.
@@ -15,8 +16,6 @@ const TROUBLE_SECONDS: i64 = 30;
 /// How long a pod that never was Ready, and has no trouble with a name either, is given to start, in seconds. It runs
 /// a revision that is to go: the controller waits for it to become Ready only to delete it.
 const START_SECONDS: i64 = 5;
-/// A pod whose Ready condition is this much younger than its start, in seconds, was Ready in between.
-const FIRST_REPORT_SECONDS: i64 = 3;
 /// What a pod does not get out of by itself.
 const HOPELESS: [&str; 10] = [
     "ImagePullBackOff",
@@ -118,8 +117,7 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
 /// Never Ready at its revision and in a state that it does not get out of: at once. Only never Ready: when it has had
 /// time to start. In such a state after it was Ready: after a while.
 fn broken_from(pod: &Pod) -> Option<Timestamp> {
-    let first_report = gate::after(pod.started.unwrap_or(pod.created), FIRST_REPORT_SECONDS);
-    let never_ready = pod.ready_since.is_none_or(|since| since <= first_report);
+    let never_ready = !stood::has_changed(pod);
     let hopeless = pod.faults.iter().any(|fault| HOPELESS.contains(&fault.reason.as_str()));
     match (never_ready, hopeless) {
         (true, true) => Some(pod.created),

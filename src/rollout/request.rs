@@ -4,12 +4,14 @@ use super::frozen::Frozen;
 use super::running::{self, Behind, go_on};
 use super::stage;
 use super::start::{self, has_failed};
+use super::stood;
 use super::view::Case;
-use super::{decide, drift};
+use super::{decide, drift, gate};
 use crate::model::{
     Action, ApplyKind, Decision, Hold, Mode, PARKED, Partition, Phase, Reason, Record, Request, Schedule, Verb,
     WaitingOn, record::Answer,
 };
+use crate::revision::digest::restart_mark;
 
 /// Looks at the set's request. None: there is none, or it has been answered.
 pub(super) fn look(case: &Case<'_>, behind: Behind, frozen: Option<&Frozen>) -> Option<Decision> {
@@ -185,7 +187,7 @@ fn promote(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decisio
 /// Forgets that a target failed, and gives it another deadline.
 fn retry(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let mut new = answered(case.record, request);
-    let tip = case.desired.map(|desired| start::tip(desired, &case.set.restarted_at));
+    let tip = case.desired.map(|desired| start::tip(desired, &case.set.restarted_at, Some(case.record)));
     let before = new.failed.len();
     new.failed.retain(|failed| {
         let is = |seen: &crate::model::Seen| failed.commit == seen.commit && failed.hash == seen.hash;
@@ -238,7 +240,7 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     if let Some(decision) = decide::forbidden(case, &desired.tip) {
         return Err(decision.message);
     }
-    let target = start::tip(desired, &case.record.target.restart);
+    let target = start::tip(desired, &case.record.target.restart, Some(case.record));
     let running = !record.done && target.hash != record.target.hash;
     let starts = record.done && target.hash != record.target.hash;
     // Nobody has the manifest in force any more (it was adopted, or history was rewritten): only the new one is left.
@@ -290,11 +292,11 @@ fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     }
     let mut new = answered(record, request);
     new.live = set.template.clone();
-    new.target.restart.clone_from(&set.restarted_at);
+    new.target.restart = restart_mark(&set.restarted_at);
     new.at = case.seconds();
     let say = case.say(Phase::Progressing, Reason::WaitingReady);
     if record.mode == Mode::Install && !record.done {
-        return Ok(say.message("the live state is taken as it is").with(case.advance(new, installed_at(case))));
+        return Ok(say.message("the live state is taken as it is").with(installed(case, new)));
     }
     if !record.done {
         let partition = set.partition.unwrap_or(record.partition);
@@ -304,8 +306,7 @@ fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         }
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, partition)));
     }
-    let moved = set.template != record.live || set.restarted_at != record.target.restart;
-    if !moved || set.current_revision == set.update_revision {
+    if !is_moved(case) || set.current_revision == set.update_revision {
         new.back.clone_from(&set.current_revision);
         return Ok(say.message("the live state is taken as it is").with(case.advance(new, PARKED)));
     }
@@ -316,14 +317,30 @@ fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     Ok(say.message("the live template is rolled out by the plan").with(case.advance(rolled, partition)))
 }
 
-/// Where a first install goes on after its template was changed: there is no stable revision to come back at, so
-/// nothing is held back.
-fn installed_at(case: &Case<'_>) -> Partition {
-    if case.set.update_revision == case.set.current_revision && case.set.observed_generation == case.set.generation {
-        case.record.partition
-    } else {
-        Partition(0)
+/// Whether somebody has changed the template.
+fn is_moved(case: &Case<'_>) -> bool {
+    let (set, record) = (case.set, case.record);
+    set.template != record.live || restart_mark(&set.restarted_at) != record.target.restart
+}
+
+/// How a first install goes on after its template was changed, with the record as it is to be otherwise.
+///
+/// Where nothing ever stood there is no stable revision to come back at, and nothing is held back. Where something did
+/// it is the stable one, and the change goes through the plan.
+pub(super) fn installed(case: &Case<'_>, mut new: Record) -> Action {
+    let set = case.set;
+    let current = set.update_revision == set.current_revision && set.observed_generation == set.generation;
+    if current {
+        return case.advance(new, case.record.partition);
     }
+    if stood::unrecorded(case, case.record).is_none() {
+        return case.advance(new, Partition(0));
+    }
+    start::establish(case, case.record, &mut new);
+    new = start::restarted(&new, new.target.clone(), case.seconds());
+    start::first_stage(case, set.replicas, &mut new);
+    let partition = new.partition;
+    case.advance(new, partition)
 }
 
 /// Gives the set back.
@@ -334,7 +351,18 @@ fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
             request.by
         ));
     }
-    let pending = !case.record.done || case.set.current_revision != case.set.update_revision;
+    let (set, record) = (case.set, case.record);
+    let foreign = set.generation != record.generation && drift_of(case).is_some();
+    let elsewhere = gate::own_pods(set, &case.observed.pods).any(|pod| pod.revision != set.update_revision);
+    let pending = !record.done || set.current_revision != set.update_revision || foreign || elsewhere;
+    if !pending && set.observed_generation < set.generation {
+        // What the controller makes of the last change is not known yet: let loose, pods might follow it.
+        let waiting = WaitingOn::ObservedGeneration { generation: set.generation };
+        return Ok(case
+            .say(Phase::Progressing, Reason::Starting)
+            .waiting(waiting)
+            .message("the set is about to be given back"));
+    }
     let partition = (!pending).then_some(Partition(0));
     Ok(case
         .say(Phase::Blocked, Reason::AdoptionRequired)
@@ -346,10 +374,11 @@ fn release(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
 pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
     let (set, record) = (case.set, case.record);
     let mut target = record.target.clone();
-    wish.clone_into(&mut target.restart);
+    target.restart = restart_mark(wish);
     let say =
         case.say(Phase::Progressing, Reason::Starting).message("a restart was asked for: it goes through the plan");
-    if !record.done {
+    let serves = stood::unrecorded(case, record).is_some();
+    if !record.done && !serves {
         // The controller restarts the exposed pods already; they are verified again.
         let mut new = start::restarted(record, target, record.began);
         (new.stage, new.exposed, new.mode) = (record.stage, record.exposed, record.mode);
@@ -362,7 +391,7 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
             (new.stage, new.exposed) = stage::locate(&new.plan, set.replicas, exposed);
         }
         if record.mode == Mode::Install {
-            return say.with(case.advance(new, installed_at(case)));
+            return say.with(installed(case, new));
         }
         return say.with(case.note(new));
     }
@@ -373,6 +402,7 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
             .message(format!("paused by {}; a restart waits", hold.by));
     }
     let mut new = start::restarted(record, target, case.seconds());
+    start::establish(case, record, &mut new);
     if let Some(desired) = case.desired {
         new.plan = desired.plan.clone();
         new.digest.clone_from(&desired.plan_digest);
@@ -382,11 +412,11 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
         new.mode = Mode::Install;
         return say.with(case.advance(new, Partition(0)));
     }
-    new.stage = Some(0);
+    start::first_stage(case, set.replicas, &mut new);
     let partition = match new.plan.schedule {
         // By hand the manifest's partition stages templates; a restart has no commit to stage it.
         Schedule::ByHand(_) => Partition(0),
-        _ => start::first_partition(&new, set.replicas),
+        _ => new.partition,
     };
     say.with(case.advance(new, partition))
 }

@@ -6,8 +6,10 @@ use super::frozen;
 use super::gate::{self, Answer, Question};
 use super::progress::{self, Verdict};
 use super::repair::{self, Repair};
+use super::request;
 use super::stage::{self, Standing};
 use super::start::last_stage;
+use super::stood;
 use super::view::{Case, stage_view};
 use crate::model::{
     Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Pod, Reason, Record, Schedule,
@@ -50,6 +52,20 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
             .say(Phase::Progressing, Reason::WaitingReady)
             .message("a pod below the partition would stay at what is being left: it is taken along")
             .with(case.advance(record.clone(), partition));
+    }
+    if record.mode == Mode::Install
+        && record.hold.is_none()
+        && record.partition > Partition(0)
+        && set.current_revision != set.update_revision
+        && set.observed_generation >= set.generation
+        && stood::unrecorded(case, record).is_some()
+    {
+        return case
+            .say(Phase::Progressing, Reason::Starting)
+            .message(
+                "the controller would make pods of another revision than those that stand: it goes through the plan",
+            )
+            .with(request::installed(case, record.clone()));
     }
     let followed = follow(record, set.replicas);
     if followed != record.partition || set.partition != Some(followed) {
@@ -100,13 +116,16 @@ fn whole(name: &str, set: &LiveSet, record: &Record, verified: u32) -> StageView
 /// or of a first install that the controller would make at another revision.
 fn left_behind(case: &Case<'_>) -> Option<Partition> {
     let (set, record) = (case.set, case.record);
-    if record.hold.is_some() || set.observed_generation < set.generation {
+    let held = record.hold.is_some() && record.mode != Mode::Back;
+    if held || set.observed_generation < set.generation {
         return None;
     }
     let left = match record.mode {
         Mode::Back => gate::lowest(set, &case.observed.pods, |pod| {
             pod.revision != set.update_revision && pod.revision != *comes_back_at(case)
         }),
+        // Where something stands it is no first install any more; see above.
+        Mode::Install if stood::unrecorded(case, record).is_some() => None,
         Mode::Install => (set.current_revision != set.update_revision).then_some(Partition(0)),
         Mode::Staged | Mode::Full | Mode::Fast => None,
     };
@@ -128,7 +147,8 @@ fn judge(
     behind: Behind,
 ) -> Decision {
     let (record, deadline) = (case.record, verdict.deadline);
-    if let Some(hold) = &record.hold {
+    // A hold holds forward moves only: the way back to stable is none.
+    if let Some(hold) = record.hold.as_ref().filter(|_| record.mode != Mode::Back) {
         return case.say(Phase::Paused, Reason::PausedByUser).waiting(WaitingOn::Resume).message(format!(
             "paused by {}; `phaseline resume {}` goes on",
             hold.by,

@@ -2,7 +2,9 @@
 
 use super::body::compose;
 use super::gate;
+use super::restart;
 use super::stage;
+use super::stood;
 use super::view::Case;
 use crate::model::{
     Action, ApplyKind, Desired, LiveSet, Mode, OnNewRevision, PARKED, Partition, Record, Schedule, Seen, Version,
@@ -38,12 +40,12 @@ pub(super) enum Meeting {
     Barred,
 }
 
-/// The revision that the tip asks for, the live restart included.
-pub(super) fn tip(desired: &Desired, live_restart: &str) -> Seen {
+/// The revision that the tip asks for, the restart in force included.
+pub(super) fn tip(desired: &Desired, live_restart: &str, record: Option<&Record>) -> Seen {
     Seen {
         commit: desired.tip.commit.id.clone(),
         hash: desired.tip.hash.clone(),
-        restart: desired.tip.restart.clone().unwrap_or_else(|| live_restart.to_owned()),
+        restart: restart::in_force(desired.tip.restart.as_deref(), live_restart, record),
     }
 }
 
@@ -65,6 +67,9 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
     let proven = is_in_window(record, target, desired.plan.rollback_window);
     if has_failed(record, target) && !is_stable && !record.proven.contains(&target.hash) {
         return Meeting::Barred;
+    }
+    if stood::unrecorded(case, record).is_some() {
+        return Meeting::Enter(Entry::Staged);
     }
     if record.stable.is_none() || nothing_stands(case, record) {
         return Meeting::Enter(Entry::Install);
@@ -97,19 +102,23 @@ pub(super) fn is_promoted(case: &Case<'_>) -> bool {
     another || (set.observed_generation >= set.generation && set.current_revision == set.update_revision)
 }
 
-/// Whether the revision that pods come back at was never seen Ready, and is not now.
+/// Whether the stable revision was completed, or at least was Ready everywhere.
+pub(super) fn is_proven(record: &Record) -> bool {
+    record.stable.as_ref().is_some_and(|stable| record.proven.contains(&stable.hash))
+}
+
+/// Whether the revision that pods come back at was never Ready anywhere, as far as the pods can tell.
 ///
 /// It was made current at zero replicas, where nothing could verify it. Held below a partition its pods would come
 /// back broken each time, and the fix would wait for them for ever.
 fn nothing_stands(case: &Case<'_>, record: &Record) -> bool {
-    let (set, pods) = (case.set, &case.observed.pods);
+    let set = case.set;
     if set.replicas == 0 && (!record.done || set.template != record.live) {
         // What is being made current there is another one than stable, or will be.
         return true;
     }
-    let unproven = record.stable.as_ref().is_some_and(|stable| !record.proven.contains(&stable.hash));
     let another = !record.back.is_empty() && set.current_revision != record.back;
-    (unproven || another) && !gate::own_pods(set, pods).any(|pod| pod.ready && pod.revision == set.current_revision)
+    (!is_proven(record) || another) && stood::nothing_below(case)
 }
 
 /// Whether the pods may be shown as they no longer are: too old to say that none of them stands.
@@ -124,15 +133,18 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
     let (set, now) = (case.set, case.seconds());
     let version = &desired.tip;
     let replicas = version.replicas.unwrap_or(set.replicas);
-    let target = tip(desired, &set.restarted_at);
+    let target = tip(desired, &set.restarted_at, Some(record));
     let mut new = next(record, desired, target, now);
+    establish(case, record, &mut new);
     let promoted = set.observed_generation >= set.generation && set.current_revision == set.update_revision;
     if promoted && !record.done && record.stable.is_some() && entry != Entry::Back {
         // What the new target takes over from is what the controller has made current, not what was stable before.
         new.stable = Some(record.target.clone());
         new.back.clone_from(&set.current_revision);
     }
-    let kept = if record.done { 0 } else { stage::exposed(record.partition, set.replicas) };
+    // What was added while nothing was advanced is held back already.
+    let stands_at = set.partition.map_or(record.partition, |live| live.max(record.partition));
+    let kept = if record.done { 0 } else { stage::exposed(stands_at, set.replicas) };
     let keep = |new: &mut Record| {
         let kept = kept.min(replicas);
         (new.stage, new.exposed) = stage::locate(&new.plan, replicas, kept);
@@ -145,6 +157,8 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
         Entry::Install => (new.mode, new.partition) = (Mode::Install, Partition(0)),
         Entry::Back => {
             new.mode = Mode::Back;
+            // It holds what comes after.
+            new.hold.clone_from(&record.hold);
             new.partition = way_back(case);
             (new.stage, new.exposed) = stage::locate(&new.plan, replicas, stage::exposed(new.partition, replicas));
         }
@@ -160,11 +174,36 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
         }
         Entry::Continue if kept > 0 => keep(&mut new),
         Entry::Staged | Entry::Restart | Entry::Continue => {
-            let first = first_partition(&new, replicas);
-            (new.stage, new.partition) = (Some(0), first);
+            first_stage(case, replicas, &mut new);
         }
     }
     apply(ApplyKind::Start, version, version, set, new)
+}
+
+/// Puts the stable revision into a new record that the one before does not know of yet.
+pub(super) fn establish(case: &Case<'_>, record: &Record, new: &mut Record) {
+    let Some(stood) = stood::unrecorded(case, record) else { return };
+    if stood::whole(case) && !new.proven.contains(&stood.hash) {
+        new.proven.push(stood.hash.clone());
+    }
+    new.stable = Some(stood);
+    new.back.clone_from(&case.set.current_revision);
+}
+
+/// Puts a new record at the first stage of its plan.
+///
+/// Over a revision that was never completed more than that is exposed where it has to be: what never served is nothing
+/// to hold back, and in order nothing above it would ever be updated.
+pub(super) fn first_stage(case: &Case<'_>, replicas: u32, new: &mut Record) {
+    let first = first_partition(new, replicas);
+    let lower = if is_proven(new) { None } else { stood::never_served(case).filter(|lower| *lower < first) };
+    match lower {
+        Some(lower) => {
+            (new.stage, new.exposed) = stage::locate(&new.plan, replicas, stage::exposed(lower, replicas));
+            new.partition = lower;
+        }
+        None => (new.stage, new.partition) = (Some(0), first),
+    }
 }
 
 /// The partition of a way back to stable: every pod that left it has to be at or above, however it came there.
@@ -194,7 +233,7 @@ pub(super) fn astray(case: &Case<'_>) -> Option<Partition> {
 
 /// The write that creates the set: no stages, parked from the beginning.
 pub(super) fn create(desired: &Desired, now: i64) -> Action {
-    let target = tip(desired, "");
+    let target = tip(desired, "", None);
     let record = Record {
         v: Record::VERSION,
         epoch: 1,
@@ -215,6 +254,7 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         began: now,
         at: now,
         promoted: false,
+        stated: restart::statement(&desired.tip),
         hold: None,
         failed: Vec::new(),
         proven: Vec::new(),
@@ -251,9 +291,10 @@ pub(super) fn sync(
 /// An apply on a set that exists.
 fn apply(kind: ApplyKind, rest_of: &Version, template_of: &Version, set: &LiveSet, record: Record) -> Action {
     let record = Record { replicas: Some(rest_of.replicas.unwrap_or(set.replicas)), ..record };
+    let restart = restart::spelled(&record.target, &set.restarted_at, template_of);
     Action::Apply {
         kind,
-        manifest: compose(rest_of, template_of, &set.restarted_at),
+        manifest: compose(rest_of, template_of, &restart),
         partition: record.partition,
         record: Box::new(record),
         base: Some((set.uid.clone(), set.resource_version.clone())),
@@ -266,6 +307,7 @@ pub(super) fn next(record: &Record, desired: &Desired, target: Seen, now: i64) -
     new.plan = desired.plan.clone();
     new.digest.clone_from(&desired.plan_digest);
     new.rest.clone_from(&desired.tip.rest);
+    new.stated = restart::statement(&desired.tip);
     new
 }
 

@@ -34,6 +34,7 @@ fn record() -> Record {
         rest: String::new(),
         at: 0,
         promoted: false,
+        stated: String::new(),
         hold: None,
         failed: Vec::new(),
         proven: Vec::new(),

@@ -74,6 +74,7 @@ fn cut_down(WirePod { metadata, status }: WirePod<'_>) -> Option<(WorkloadId, Po
         node_lost: &*status.reason == "NodeLost"
             || phase == PodPhase::Unknown
             || condition("Ready").any(|c| &*c.status == "Unknown"),
+        longest_run: status.containers().filter_map(WireContainer::longest_run).max(),
         faults: faults(&status),
     };
     Some((id, pod))
@@ -251,6 +252,14 @@ struct WireContainer<'a> {
     last_state: WireState<'a>,
 }
 
+impl WireContainer<'_> {
+    /// The longest of its runs that have ended, in seconds, as far as the status tells.
+    fn longest_run(&self) -> Option<i64> {
+        let ended = [&self.state.terminated, &self.last_state.terminated];
+        ended.into_iter().flatten().filter_map(WireTerminated::seconds).max()
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireState<'a> {
@@ -279,9 +288,17 @@ struct WireTerminated<'a> {
     message: Text<'a>,
     #[serde(deserialize_with = "or_default")]
     exit_code: i64,
+    #[serde(deserialize_with = "time")]
+    started_at: Option<Timestamp>,
+    #[serde(deserialize_with = "time")]
+    finished_at: Option<Timestamp>,
 }
 
 impl WireTerminated<'_> {
+    fn seconds(&self) -> Option<i64> {
+        Some(self.finished_at?.duration_since(self.started_at?).as_secs().max(0))
+    }
+
     fn words(&self) -> String {
         match self.message.trim() {
             "" => format!("exit code {}", self.exit_code),

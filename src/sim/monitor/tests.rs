@@ -65,6 +65,7 @@ impl Scene {
             began: 0,
             at: 100,
             promoted: false,
+            stated: String::new(),
             hold: None,
             failed: Vec::new(),
             proven: Vec::new(),

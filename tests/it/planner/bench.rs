@@ -129,6 +129,7 @@ impl Bench {
             began: T0 - 5000,
             at: T0 - 5000,
             promoted: false,
+            stated: String::new(),
             hold: None,
             failed: Vec::new(),
             proven: vec![hash("A")],
@@ -244,6 +245,7 @@ impl Bench {
             restarts: 0,
             faults: Vec::new(),
             node_lost: false,
+            longest_run: None,
         };
         self.observed.pods.insert(Ordinal(ordinal), pod);
         self.observed.pods.get_mut(&Ordinal(ordinal)).unwrap()

@@ -95,6 +95,9 @@ pub(super) fn install_changed(change: impl FnOnce(&mut LiveSet)) -> Bench {
         set.observed_generation += 1;
         set.update_revision = "web-X".into();
         change(set);
+        // In order there is only the first.
+        b.observed.pods.clear();
+        b.broken(0, "B", "ImagePullBackOff");
     })
 }
 

@@ -17,6 +17,7 @@ mod s10_drift;
 mod s12_history;
 mod s15_time;
 mod s16_frozen;
+mod s20_first_rollouts;
 mod scenarios;
 mod variants;
 mod words;

@@ -28,7 +28,8 @@ pub(super) fn largest() -> Record {
     let mut record = Bench::running(1).record;
     let commit = |n: u32| CommitId(format!("{n:0>40}"));
     let digest = |n: u32| TemplateHash(format!("{n:a>20}"));
-    let seen = |n: u32| Seen { commit: commit(n), hash: digest(n), restart: "2026-07-24T10:00:00+02:00".into() };
+    let seen =
+        |n: u32| Seen { commit: commit(n), hash: digest(n), restart: "2026-07-24T10:00:00.123456789+02:00".into() };
     record.plan = long_plan();
     record.epoch = u64::MAX;
     record.rollout = format!("{}-{}", digest(1).short(), u64::MAX);
@@ -41,6 +42,7 @@ pub(super) fn largest() -> Record {
     record.stage = Some(39);
     record.exposed = Some(1000);
     record.promoted = true;
+    record.stated = "2026-07-24T10:00:00.123456789+02:00".into();
     record.hold = Some(Hold { by: "h".repeat(64) });
     record.req = Some(Answer { id: "i".repeat(36), refused: "w".repeat(160) });
     record.failed = (0..5)

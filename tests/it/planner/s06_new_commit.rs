@@ -264,6 +264,7 @@ const ROWS: &[Row] = &[
                 b.record.stable = None;
                 b.record.proven.clear();
                 b.record.mode = Mode::Install;
+                (0..5).for_each(|ordinal| _ = b.broken(ordinal, "B", "ImagePullBackOff"));
                 b.tip("c3", "C");
             })
         },

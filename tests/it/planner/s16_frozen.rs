@@ -200,7 +200,7 @@ const ROWS: &[Row] = &[
     (
         "what is added on a held way back comes at stable",
         || scaled(held(bent(half(), |b| b.record.mode = Mode::Back)), 8),
-        "- | Paused PausedByUser | Resume",
+        "- | Progressing WaitingReady | PodCreated 7",
     ),
     (
         "a pause notes for how many replicas the partition is",

@@ -16,7 +16,9 @@ const TRIES: usize = 5;
 
 /// Restarts the pods of a set, through the stages of its plan
 ///
-/// Writes the annotation that `kubectl rollout restart` writes. No pod moves before the daemon rolls it out.
+/// Writes the annotation that `kubectl rollout restart` writes. At rest no pod moves before the daemon rolls it out. In
+/// the middle of a rollout the pods that it has exposed restart at once, one after the other, and the others with their
+/// stage.
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {
     /// The set: NAME, sts/NAME or NAMESPACE/NAME

@@ -66,6 +66,7 @@ fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -
         began: now.as_second(),
         at: now.as_second(),
         promoted: false,
+        stated: String::new(),
         hold: None,
         failed: Vec::new(),
         proven: proven(history, tip),
@@ -153,5 +154,6 @@ fn pod(ordinal: u32, revision: &str, now: Timestamp) -> Pod {
         restarts: 0,
         faults: Vec::new(),
         node_lost: false,
+        longest_run: None,
     }
 }

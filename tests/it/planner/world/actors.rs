@@ -91,6 +91,16 @@ impl World {
         }
     }
 
+    /// Whether a pod below the partition is broken at the revision that it would come back at.
+    fn comes_back_broken(&self) -> bool {
+        let Some(set) = &self.cluster.set else { return false };
+        let below = |ordinal: u32| (set.start..set.start.saturating_add(set.partition)).contains(&ordinal);
+        let old = self.now - 40;
+        let pods = self.cluster.pods.values();
+        pods.clone().any(|pod| below(pod.ordinal) && !pod.ready && pod.created < old && pod.tpl == set.current)
+            && set.current != set.update
+    }
+
     /// A request of a person.
     pub(crate) fn ask(&mut self, verb: Verb) -> &mut Self {
         let id = format!("q{}", self.cluster.rv);
@@ -137,6 +147,11 @@ impl World {
         let verb = match last.waiting_on.as_ref()? {
             WaitingOn::Promotion => Verb::Promote,
             WaitingOn::Resume | WaitingOn::NewRevisionDecision => Verb::Resume,
+            WaitingOn::Decision if self.comes_back_broken() => {
+                // Nothing above it is ever updated: a person lets go of the partition, and says that it is meant.
+                self.kubectl_partition(0);
+                Verb::ResumeAccept
+            }
             WaitingOn::Decision => {
                 self.delete_broken();
                 Verb::Retry

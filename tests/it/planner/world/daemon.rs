@@ -383,5 +383,6 @@ fn seen(pod: &Pod, owner: &str) -> phaseline::model::Pod {
             .into_iter()
             .collect(),
         node_lost: false,
+        longest_run: None,
     }
 }
