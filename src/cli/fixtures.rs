@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::model::{
     CommitId, CommitInfo, Desired, LiveSet, Mode, Observed, Ordinal, PARKED, Pace, Partition, Pause, Plan, Pod,
-    PodPhase, Pods, Progress, Record, RecordState, Schedule, Seen, Size, Stage, TemplateHash, Version, WorkloadId,
+    PodPhase, Pods, Progress, Record, RecordState, Schedule, Seen, Sight, Size, Stage, TemplateHash, Version,
+    WorkloadId,
 };
 
 /// When everything happens.
@@ -83,6 +84,8 @@ pub(crate) fn at_rest(letter: char) -> Record {
         epoch: 4,
         rollout: format!("{}-1", hash(letter).short()),
         target: seen(letter),
+        src: None,
+        mark: Default::default(),
         stable: Some(seen(letter)),
         mode: Mode::Staged,
         plan: plan(),
@@ -163,6 +166,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
         }),
         stale_seconds: None,
         pods_behind: false,
+        sight: Sight::default(),
         refused: None,
         progress: Progress::default(),
         pace: Pace::default(),

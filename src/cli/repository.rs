@@ -8,7 +8,7 @@ use super::local;
 use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
-use crate::model::{Desired, Observed, Pace, Pods, Progress, RecordState, WorkloadId};
+use crate::model::{Desired, Observed, Pace, Pods, Progress, RecordState, Sight, WorkloadId};
 
 /// The repository's address.
 pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
@@ -97,6 +97,7 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
         pods: Pods::default(),
         stale_seconds: None,
         pods_behind: false,
+        sight: Sight::default(),
         refused: None,
         progress: Progress::default(),
         pace: Pace::default(),

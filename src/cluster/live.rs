@@ -37,6 +37,8 @@ fn record(partition: Partition) -> Record {
         epoch: 1,
         rollout: "r-1".into(),
         target: Seen::default(),
+        src: None,
+        mark: Default::default(),
         stable: None,
         mode: Mode::Staged,
         plan: Plan::default(),

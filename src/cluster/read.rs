@@ -12,7 +12,7 @@ use super::send::{Call, PatchKind, RequestError, fetch};
 use super::watch::{POD_LABEL, list as list_pages};
 use super::wire::{self, Templates};
 use crate::model::{
-    FieldOwner, LiveSet, Observed, Ordinal, Pace, Pod, Progress, RecordState, Request, TemplateHash, WorkloadId,
+    FieldOwner, LiveSet, Observed, Ordinal, Pace, Pod, Progress, RecordState, Request, Sight, TemplateHash, WorkloadId,
 };
 
 /// A ControllerRevision of a set.
@@ -249,6 +249,7 @@ fn observed(workload: WorkloadId, set: Option<LiveSet>, pods: BTreeMap<Ordinal, 
         pods: pods.into_iter().collect(),
         stale_seconds: None,
         pods_behind: false,
+        sight: Sight::default(),
         refused: None,
         progress: Progress::default(),
         pace: Pace::default(),

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::watch::{Change, ClusterEvent, Kind, Source};
 use super::wire::version_number;
-use crate::model::{LiveSet, Observed, Ordinal, Pace, Pod, Pods, Progress, WorkloadId};
+use crate::model::{LiveSet, Observed, Ordinal, Pace, Pod, Pods, Progress, Sight, WorkloadId};
 
 /// Sets and pods by name, and how fresh they are.
 ///
@@ -89,6 +89,7 @@ impl Store {
             pods: self.pods.get(workload).cloned().unwrap_or_default(),
             stale_seconds: None,
             pods_behind: self.pods_behind(workload),
+            sight: Sight::default(),
             refused: None,
             progress: Progress::default(),
             pace: Pace::default(),

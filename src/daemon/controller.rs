@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::watch as watching;
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
+use super::asking::Question;
+use super::git_side::{GitSide, Waits};
 use super::news::{Listener, News, What};
 use super::pacer::Pacer;
 use super::publish::{self, audit};
-use super::source::{Source, View};
-use super::sources::{Asked, SourceEvent, serve};
+use super::sight::RewriteGrace;
+use super::source::Source;
+use super::sources::{SourceEvent, Told, serve};
 use super::worker::{Grounds, Worker};
 use crate::clock::Clock;
 use crate::cluster::{Cluster, ClusterEvent, Outcome, RequestError, Store, execute, read, watch};
 use crate::git::Wakes;
-use crate::model::{
-    Action, CommitId, Decision, Desired, LiveSet, Observed, Phase, Pod, RecordState, Version, WaitingOn, Wanted,
-    WorkloadId,
-};
+use crate::model::{Action, Decision, Phase, Pod, WaitingOn, WorkloadId};
 use crate::rollout::{decide, progress};
 
 /// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute.
@@ -32,6 +32,9 @@ const STALE_AFTER: Duration = Duration::from_secs(150);
 const REQUESTS_AT_ONCE: usize = 16;
 /// How long requests under way may take to end when the daemon is asked to.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long the first look at the repository may take before sets are looked at without it: nothing is advanced then,
+/// but what a set needs that is not (a partition that rises, a person's hold) is not kept waiting by a host that hangs.
+const FIRST_READ: Duration = Duration::from_secs(10);
 /// When a full queue is tried again.
 const FULL_QUEUE: Duration = Duration::from_millis(20);
 /// Events waiting between a watch and the loop; a slow loop slows the watch down.
@@ -46,6 +49,11 @@ pub struct RunOptions {
     pub observe: bool,
     /// The namespaces to watch; none given: all.
     pub namespaces: Vec<String>,
+    /// How long the source has to say the same before a rewritten history counts.
+    pub rewrite_grace: RewriteGrace,
+    /// Whichever repository the sets' records name, and at whichever commit: the one that is followed is the one. For
+    /// plays of a cluster that stands in for another.
+    pub any_source: bool,
     /// What time it is to the daemon; it may be wrong, the cluster's is what counts.
     pub clock: Clock,
     /// Who is told what happens, beside the log.
@@ -84,16 +92,14 @@ struct Controller {
     cluster: Cluster,
     options: RunOptions,
     store: Store,
-    view: Option<Arc<View>>,
-    versions: BTreeMap<Asked, Option<Version>>,
-    questions: Sender<Asked>,
-    pending: BTreeSet<Asked>,
+    git: GitSide,
     workers: BTreeMap<WorkloadId, Worker>,
     dirty: BTreeSet<WorkloadId>,
     timers: BTreeSet<(Instant, WorkloadId)>,
     tasks: JoinSet<Finished>,
     running: HashMap<Id, WorkloadId>,
-    asked: bool,
+    /// Whether the first look at the repository takes long.
+    late: bool,
     /// Whether the view was too old at the last look.
     blind: bool,
     pace: Pacer,
@@ -111,28 +117,27 @@ pub async fn run(
 ) -> Ended {
     let (event_sender, mut events) = mpsc::channel::<ClusterEvent>(EVENT_BUFFER);
     let (source_sender, mut source_events) = mpsc::channel::<SourceEvent>(EVENT_BUFFER);
-    let (questions, asked) = mpsc::channel::<Asked>(EVENT_BUFFER);
+    let (questions, asked) = mpsc::channel::<Question>(EVENT_BUFFER);
+    let (hurry, hurried) = watching::channel(None);
     let watches = tokio::spawn({
         let (cluster, namespaces) = (cluster.clone(), options.namespaces.clone());
         async move { watch(&cluster, &namespaces, event_sender).await }
     });
-    let reader = tokio::spawn(serve(source, wakes, asked, source_sender, options.clock));
+    let told = Told { questions: asked, hurry: hurried };
+    let reader = tokio::spawn(serve(source, wakes, told, source_sender, options.clock));
     info!(server = cluster.server, observe = options.observe, "phaseline runs");
     let mut controller = Controller {
         store: Store::new(&options.namespaces),
         pace: Pacer::new(options.clock),
         cluster,
+        git: GitSide::new(questions, hurry, options.rewrite_grace, options.any_source),
         options,
-        view: None,
-        versions: BTreeMap::new(),
-        questions,
-        pending: BTreeSet::new(),
         workers: BTreeMap::new(),
         dirty: BTreeSet::new(),
         timers: BTreeSet::new(),
         tasks: JoinSet::new(),
         running: HashMap::new(),
-        asked: false,
+        late: false,
         blind: false,
     };
     controller.work(&mut events, &mut source_events, shutdown).await;
@@ -149,6 +154,7 @@ impl Controller {
         shutdown: impl Future<Output = ()>,
     ) {
         let mut shutdown = std::pin::pin!(shutdown);
+        let mut first_read = std::pin::pin!(tokio::time::sleep(FIRST_READ));
         loop {
             let next = self.timers.first().map(|(when, _)| *when);
             let timer = async {
@@ -170,6 +176,7 @@ impl Controller {
                     None => return warn!("the repository is read no more"),
                 },
                 () = timer => {}
+                () = &mut first_read, if !self.late && !self.git.asked => self.late = true,
             }
             // Whatever else has arrived in the meantime: one look at a workload serves many events.
             while let Ok(event) = events.try_recv() {
@@ -182,6 +189,7 @@ impl Controller {
             }
             self.ring(now);
             self.look_at_dirty().await;
+            self.git.hurry();
             if self.options.once && self.is_idle() {
                 return;
             }
@@ -201,30 +209,10 @@ impl Controller {
 
     /// Takes in news from Git.
     fn read(&mut self, event: SourceEvent) {
-        match event {
-            SourceEvent::View(view) => {
-                let before = self.view.replace(view);
-                let view = self.view.as_ref().map(|view| &view.wishes);
-                let (old, new) = (before.as_ref().map(|view| &view.wishes), view);
-                let names = old.into_iter().chain(new).flat_map(BTreeMap::keys);
-                for name in names {
-                    // What Git says the same of as before has no reason to be looked at.
-                    if old.and_then(|old| old.get(name)) != new.and_then(|new| new.get(name)) {
-                        self.dirty.insert(name.clone());
-                    }
-                }
-                if before.is_none() {
-                    self.dirty.extend(self.store.workloads().into_iter().cloned());
-                }
-                self.versions.clear();
-            }
-            SourceEvent::Asked => self.asked = true,
-            SourceEvent::Version { commit, workload, version } => {
-                self.dirty.insert(workload.clone());
-                let key = (commit, workload);
-                self.pending.remove(&key);
-                self.versions.insert(key, version.map(|version| *version));
-            }
+        let (dirty, all) = self.git.read(event);
+        self.dirty.extend(dirty);
+        if all {
+            self.dirty.extend(self.store.workloads().into_iter().cloned());
         }
     }
 
@@ -294,7 +282,7 @@ impl Controller {
         let now = Instant::now();
         // Before both sides have told everything once, what is missing and what is new look alike.
         let Some(age) = self.store.view_age(now) else { return };
-        if self.view.is_none() && !self.asked {
+        if !self.git.asked && !self.late {
             return;
         }
         // A watch that is known to be lost shows the past, however short it has been.
@@ -329,74 +317,42 @@ impl Controller {
         }
     }
 
-    /// Whether a workload is any business of ours: Git names it, or it carries a record.
     fn is_ours(&self, workload: &WorkloadId) -> bool {
-        self.view.as_ref().is_some_and(|view| view.wishes.contains_key(workload))
-            || self.store.set_of(workload).is_some_and(|set| set.record != RecordState::Absent)
+        self.git.is_ours(workload, self.store.set_of(workload))
     }
 
     fn forget(&mut self, workload: &WorkloadId) {
+        self.git.forget(workload);
         if let Some(due) = self.workers.remove(workload).and_then(|worker| worker.due) {
             self.timers.remove(&(due, workload.clone()));
         }
     }
 
     /// Decides about one workload.
-    fn look(&self, workload: &WorkloadId, stale_seconds: Option<u32>) -> (Decision, Grounds) {
-        let wish = self.view.as_ref().and_then(|view| view.wishes.get(workload));
-        let desired = wish.and_then(|wish| wish.desired.as_ref());
+    fn look(&mut self, workload: &WorkloadId, stale_seconds: Option<u32>) -> (Decision, Grounds) {
         let mut observed = self.store.observed(workload);
         observed.stale_seconds = stale_seconds;
         observed.pace = self.pace.now(Instant::now());
-        let grounds = Grounds::of(desired, observed.set.as_ref());
+        let side = self.git.of(workload, observed.set.as_ref(), Instant::now());
+        observed.sight = side.sight.clone();
+        let grounds = Grounds::of(side.desired.as_ref(), observed.set.as_ref());
         if let Some(worker) = self.workers.get(workload) {
             observed.refused = worker.refusal(&grounds, Instant::now());
             observed.progress.clone_from(&worker.progress);
         }
-        let with_target = desired.and_then(|desired| self.with_target(desired, &observed));
-        let problem = wish.and_then(|wish| wish.problem.as_ref());
-        let wanted = match (&with_target, wish) {
-            (Some(desired), _) => Wanted::Is(desired, problem),
-            (None, Some(wish)) => wish.wanted(),
-            // Git could not be read at all yet: nothing is known of its side.
-            (None, None) if self.view.is_none() => Wanted::Unknown,
-            (None, None) => Wanted::Absent,
-        };
-        (decide(&wanted, &observed, self.now()), grounds)
-    }
-
-    /// The manifest that is in force where a newer template waits: what has to be asked of Git.
-    fn in_force(&self, desired: &Desired, set: Option<&LiveSet>) -> Option<Asked> {
-        let RecordState::Is(record, _) = &set?.record else { return None };
-        let same = record.target.hash == desired.tip.hash || record.target.commit == CommitId::default();
-        (!same).then(|| (record.target.commit.clone(), desired.workload.clone()))
+        (decide(&side.wanted(), &observed, self.now()), grounds)
     }
 
     /// Whether Git has to be asked first. Its answer marks the workload again.
     fn waits_for_git(&mut self, workload: &WorkloadId) -> bool {
-        let wish = self.view.as_ref().and_then(|view| view.wishes.get(workload));
-        let desired = wish.and_then(|wish| wish.desired.as_ref());
-        let Some(key) = desired.and_then(|desired| self.in_force(desired, self.store.set_of(workload))) else {
-            return false;
-        };
-        if self.versions.contains_key(&key) {
-            return false;
+        match self.git.waits(workload, self.store.set_of(workload), Instant::now()) {
+            Waits::No => false,
+            Waits::ForAnswer => true,
+            Waits::ForRoom => {
+                self.wake_at(workload.clone(), Instant::now() + FULL_QUEUE);
+                true
+            }
         }
-        if self.pending.contains(&key) {
-            return true;
-        }
-        if self.questions.try_send(key.clone()).is_ok() {
-            self.pending.insert(key);
-        } else {
-            self.wake_at(workload.clone(), Instant::now() + FULL_QUEUE);
-        }
-        true
-    }
-
-    /// The wish with the manifest in force beside it, where a newer template waits.
-    fn with_target(&self, desired: &Desired, observed: &Observed) -> Option<Desired> {
-        let version = self.versions.get(&self.in_force(desired, observed.set.as_ref())?)?.clone()?;
-        Some(Desired { target: Some(version), ..desired.clone() })
     }
 
     /// Publishes a decision and sends its actions off.
@@ -477,7 +433,8 @@ impl Controller {
     /// Whether one pass is over: both sides told everything, nothing is on its way, nothing has to be sent again.
     fn is_idle(&self) -> bool {
         let now = Instant::now();
-        self.asked
+        self.git.asked
+            && self.git.asking.is_idle()
             && self.tasks.is_empty()
             && self.dirty.is_empty()
             && self.store.view_age(now).is_some()

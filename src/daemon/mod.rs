@@ -4,10 +4,13 @@
 //! owns everything and shares nothing. Requests run beside it, one a workload at a time; whatever comes of them comes
 //! back as an event like any other.
 
+mod asking;
 mod controller;
+mod git_side;
 mod news;
 mod pacer;
 mod publish;
+mod sight;
 mod source;
 mod sources;
 mod worker;
@@ -15,4 +18,5 @@ mod worker;
 pub use controller::{Ended, RunOptions, run};
 pub use news::{Listener, News, What};
 pub use publish::Said;
-pub use source::{Contents, HistoryEntry, Parsed, Scope, Source, Tip, View, Wish};
+pub use sight::RewriteGrace;
+pub use source::{Contents, HistoryEntry, Parsed, Recalled, Scope, Source, Tip, View, Wish};

@@ -10,27 +10,28 @@ use tracing::warn;
 
 use super::sources::chain;
 use crate::git::{
-    FileEntry, GitError, Goal, Histories, Index, Listing, MAX_COMMITS, Mirror, Place, Reader, SourceConfig,
+    Cause, Dark, DarkKind, FileEntry, GitError, Goal, Histories, Index, Listing, MAX_COMMITS, Mirror, Place, Reader,
+    SourceConfig,
 };
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
 use crate::manifest::{
     Bound, BoundWorkload, Checks, Document, Manifest, apply_body::rest_digest, bind, bind_for, parse,
 };
 use crate::model::{
-    CommitId, CommitInfo, Desired, Diagnostic, Plan, Problem, TemplateHash, Version, Wanted, WorkloadId,
+    CommitId, CommitInfo, Desired, Diagnostic, Lineage, Origin, Plan, Problem, TemplateHash, Version, Wanted,
+    WorkloadId,
 };
 use crate::revision::digest;
 use crate::revision::history::{BlobId, Numbered, number};
 use crate::revision::reading::Reading;
 
+mod last_good;
 mod looks;
+
+pub use last_good::Recalled;
 
 /// Parsed files kept: two commits' worth of the largest repository.
 const MOST_PARSED: usize = 40_000;
-/// Commits looked at for the last good version of a broken workload.
-const MOST_STEPS_BACK: usize = 1_000;
-/// Of these, how many are read, the ones that changed a manifest.
-const MOST_TRIES_BACK: usize = 50;
 
 /// Which workloads of a repository are ours to look at.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct Wish {
     pub desired: Option<Desired>,
     /// What is wrong at this commit; the wish is then an earlier one's.
     pub problem: Option<Problem>,
+    /// The earlier commit at which it was as it is wished for; none where that is the view's own.
+    pub at: Option<CommitId>,
     /// What is odd, but usable.
     pub warnings: Vec<Diagnostic>,
 }
@@ -74,6 +77,8 @@ pub struct View {
     pub diagnostics: Vec<Diagnostic>,
     /// How many objects of other kinds there are; they are left to others.
     pub others: usize,
+    /// Places that are not read: what is not named may be there, see [`Source::recall`].
+    pub dark: Vec<Dark>,
 }
 
 /// What the files of one commit, or of the index, say by themselves: no history is looked at.
@@ -85,6 +90,13 @@ pub struct Contents {
     pub skipped: Vec<Diagnostic>,
     /// The documents of every file, by its path.
     pub files: BTreeMap<String, Arc<Parsed>>,
+}
+
+/// The files of one commit, read and bound.
+struct Tree {
+    bound: Bound,
+    skipped: Vec<Diagnostic>,
+    dark: Vec<Dark>,
 }
 
 /// One entry of a workload's history, newest last.
@@ -110,25 +122,48 @@ pub struct Source {
     view: Option<Arc<View>>,
     /// The commit that is taken for the tip; none: whatever was fetched last.
     tip: Option<Tip>,
+    /// How many refreshes are to panic.
+    #[cfg(test)]
+    pub(super) breaks: u32,
 }
 
 /// The commit that a source takes for its tip, whatever its branch names; moved by whoever holds a handle.
 #[derive(Debug, Clone)]
-pub struct Tip(Arc<Mutex<CommitId>>);
+pub struct Tip(Arc<Mutex<Held>>);
+
+/// Where a tip is, and whether it can be asked for.
+#[derive(Debug)]
+struct Held {
+    commit: CommitId,
+    away: bool,
+}
 
 impl Tip {
     /// One that names this commit.
     pub fn new(commit: CommitId) -> Self {
-        Self(Arc::new(Mutex::new(commit)))
+        Self(Arc::new(Mutex::new(Held { commit, away: false })))
     }
 
     /// Moves it; whoever follows has to be woken.
     pub fn set(&self, commit: CommitId) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = commit;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).commit = commit;
+    }
+
+    /// Whether it cannot be asked for, like a repository that is away: what it was last is still known, and no more.
+    pub fn set_away(&self, away: bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).away = away;
     }
 
     fn get(&self) -> CommitId {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).commit.clone()
+    }
+
+    fn fetch(&self, url: &str) -> Result<CommitId, GitError> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.away {
+            true => Err(GitError::Unreachable { url: url.to_owned(), cause: Cause::new("it is away") }),
+            false => Ok(held.commit.clone()),
+        }
     }
 }
 
@@ -156,7 +191,17 @@ impl Source {
         let namespace = scope.default_namespace.clone();
         let reader = Reader { version: version.into(), namespace, read: Reading::of };
         let index = Index::open(&mirror, reader);
-        Self { mirror, scope, parsed: BTreeMap::new(), index, histories: None, view: None, tip: None }
+        Self {
+            mirror,
+            scope,
+            parsed: BTreeMap::new(),
+            index,
+            histories: None,
+            view: None,
+            tip: None,
+            #[cfg(test)]
+            breaks: 0,
+        }
     }
 
     /// Opens a repository on disk to read it where it lies; `path` is the folder in it that holds the manifests.
@@ -217,19 +262,43 @@ impl Source {
         self.mirror.local_source()
     }
 
-    /// Fetches. Where that fails, the last good tip stays in force.
+    /// What records call it; none before it was fetched once, where no branch is named.
+    pub fn origin(&self) -> Option<Origin> {
+        self.mirror.origin()
+    }
+
+    /// Another one of the same, which remembers nothing: what a panic has left behind is not relied on.
+    ///
+    /// # Errors
+    /// [`GitError::Mirror`] where it cannot be opened once more.
+    pub fn anew(&self) -> Result<Self, GitError> {
+        let another = Self::on(self.mirror.another()?, self.scope.clone());
+        Ok(Self { tip: self.tip.clone(), ..another })
+    }
+
+    /// Fetches, and gives the tip. Where that fails, the last good one stays in force.
     ///
     /// # Errors
     /// See [`Mirror::fetch`].
-    pub fn refresh(&mut self) -> Result<(), GitError> {
-        if self.tip.is_some() {
-            return Ok(());
+    pub fn refresh(&mut self) -> Result<CommitId, GitError> {
+        #[cfg(test)]
+        if self.breaks > 0 {
+            self.breaks -= 1;
+            panic!("a hole in the reader");
+        }
+        if let Some(tip) = &self.tip {
+            return tip.fetch(self.url());
         }
         let fetched = self.mirror.fetch()?;
         if fetched.renewed {
             (self.histories, self.view) = (None, None);
         }
-        Ok(())
+        Ok(fetched.tip)
+    }
+
+    /// How a commit stands to an earlier one that a record names.
+    pub fn lineage(&self, commit: &CommitId, earlier: &CommitId) -> Lineage {
+        self.mirror.lineage(commit, earlier)
     }
 
     /// What the last good tip says.
@@ -316,7 +385,8 @@ impl Source {
     /// Reads one commit: its workloads, and which commit brought the template of each.
     fn read(&mut self, tip: &CommitId, before: Option<Histories>) -> Result<(View, Histories), GitError> {
         let head = self.mirror.commit(tip)?;
-        let (bound, mut diagnostics) = self.bind(tip)?;
+        let tree = self.bind(tip)?;
+        let (bound, mut diagnostics) = (&tree.bound, tree.skipped.clone());
         diagnostics.extend(bound.diagnostics.iter().cloned());
         diagnostics.extend(bound.broken_files.values().flatten().cloned());
         let mut good: BTreeMap<WorkloadId, Good> = BTreeMap::new();
@@ -331,9 +401,11 @@ impl Source {
                 }
             }
         }
-        for (workload, earlier, problem) in self.last_good(tip, &bound, &problems)? {
+        let mut earlier: BTreeMap<WorkloadId, CommitId> = BTreeMap::new();
+        for (workload, found, problem, commit) in self.last_good(tip, &tree, &problems)? {
             problems.entry(workload.clone()).or_insert(problem);
-            good.insert(workload, earlier);
+            earlier.insert(workload.clone(), commit);
+            good.insert(workload, found);
         }
         // Only what is newer than the last look is walked through.
         let workloads: Vec<WorkloadId> = good.keys().cloned().collect();
@@ -349,7 +421,8 @@ impl Source {
                 None => head.clone(),
             };
             let desired = good.desired(&workload, version(&good.manifest, commit, Some(&head)));
-            let wish = Wish { desired: Some(desired), problem: None, warnings: good.warnings };
+            let at = earlier.remove(&workload);
+            let wish = Wish { desired: Some(desired), problem: None, at, warnings: good.warnings };
             wishes.insert(workload, wish);
         }
         for (workload, problem) in problems {
@@ -363,13 +436,20 @@ impl Source {
         }
         diagnostics.sort();
         diagnostics.dedup();
-        Ok((View { commit: head, wishes, diagnostics, others: bound.others }, histories))
+        let others = tree.bound.others;
+        Ok((View { commit: head, wishes, diagnostics, others, dark: tree.dark }, histories))
     }
 
     /// Parses and binds the files of a commit.
-    fn bind(&mut self, commit: &CommitId) -> Result<(Bound, Vec<Diagnostic>), GitError> {
-        let listing = self.mirror.files(commit)?;
-        Ok((self.bind_files(listing.files, |_| true)?, listing.skipped))
+    fn bind(&mut self, commit: &CommitId) -> Result<Tree, GitError> {
+        let Listing { files, skipped, mut dark } = self.mirror.files(commit)?;
+        let bound = self.bind_files(files.clone(), |_| true)?;
+        for file in files {
+            if let Some(why) = bound.broken_files.get(&file.path) {
+                dark.push(Dark { path: file.path, id: file.blob, what: DarkKind::File, why: why.clone() });
+            }
+        }
+        Ok(Tree { bound, skipped, dark })
     }
 
     fn bind_files(&mut self, files: Vec<FileEntry>, wanted: impl Fn(&Parsed) -> bool) -> Result<Bound, GitError> {
@@ -396,40 +476,6 @@ impl Source {
         }
         self.parsed.insert(key, parsed.clone());
         Ok(parsed)
-    }
-
-    /// For what cannot be used at the tip: what it was at the last commit at which it could.
-    fn last_good(
-        &mut self,
-        tip: &CommitId,
-        bound: &Bound,
-        problems: &BTreeMap<WorkloadId, Problem>,
-    ) -> Result<Vec<(WorkloadId, Good, Problem)>, GitError> {
-        let mut missing: BTreeMap<WorkloadId, Problem> = problems.clone();
-        let mut dark = bound.broken_files.clone();
-        let mut found = Vec::new();
-        if missing.is_empty() && dark.is_empty() {
-            return Ok(found);
-        }
-        let commits = self.index.changing(&self.mirror, tip, MOST_STEPS_BACK)?;
-        for commit in commits.iter().filter(|commit| *commit != tip).take(MOST_TRIES_BACK) {
-            if missing.is_empty() && dark.is_empty() {
-                break;
-            }
-            let Ok((earlier, _)) = self.bind(commit) else { continue };
-            for (workload, outcome) in &earlier.workloads {
-                let Ok(good) = outcome else { continue };
-                let hidden = dark.get(&good.manifest.file).filter(|_| !bound.workloads.contains_key(workload));
-                let problem = missing
-                    .remove(workload)
-                    .or_else(|| hidden.map(|diagnostics| Problem { diagnostics: diagnostics.clone() }));
-                if let Some(problem) = problem {
-                    found.push((workload.clone(), Good::of(good), problem));
-                }
-            }
-            dark.retain(|file, _| earlier.broken_files.contains_key(file));
-        }
-        Ok(found)
     }
 
     fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, before: Option<&Histories>) -> Result<Histories, GitError> {
@@ -523,5 +569,5 @@ fn outside(workload: &WorkloadId, wish: &Wish, only: &[String]) -> Wish {
     let message = format!("the manifest of {workload} is outside of the {place} all that may be touched");
     let diagnostic =
         Diagnostic::error(file, 0, message).hint("run without --namespace, or keep it in another repository");
-    Wish { desired: None, problem: Some(Problem { diagnostics: vec![diagnostic] }), warnings: Vec::new() }
+    Wish { problem: Some(Problem { diagnostics: vec![diagnostic] }), ..Wish::default() }
 }

@@ -256,6 +256,8 @@ pub enum GitError {
     /// The configured path is not in the commit's tree, or is no folder there.
     #[error("commit {} has no folder {path}", commit.short())]
     PathMissing {
+        /// Some folders that there are in its place, at most ten.
+        others: Vec<String>,
         /// The commit.
         commit: CommitId,
         /// The path.
@@ -363,7 +365,9 @@ impl GitError {
             Self::NotARepository { .. } => "hosts also answer so when a credential is missing".into(),
             Self::NotOwner { .. } => "run as its owner, or add it to safe.directory in ~/.gitconfig".into(),
             Self::Unsupported { .. } => "a repository with SHA-1 ids and files as references is needed".into(),
-            Self::BranchMissing { others, .. } if !others.is_empty() => format!("there are: {}", others.join(", ")),
+            Self::BranchMissing { others, .. } | Self::PathMissing { others, .. } if !others.is_empty() => {
+                format!("there are: {}", others.join(", "))
+            }
             Self::Empty { .. } => "push a first commit".into(),
             Self::State { cause, .. } => match cause.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or choose another --state-dir".into(),

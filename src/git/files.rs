@@ -24,6 +24,8 @@ pub const MAX_BLOB_BYTES: usize = 1 << 20;
 pub const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// Most findings of one commit that are reported.
 const MAX_SKIPPED: usize = 1_000;
+/// Most folders that are named where one is missing.
+const MOST_FOLDERS_NAMED: usize = 10;
 /// Longest target of a symbolic link that is followed to see whether it leads to a folder, in bytes.
 const MAX_LINK_BYTES: u64 = 4096;
 
@@ -45,6 +47,42 @@ pub struct Listing {
     pub files: Vec<FileEntry>,
     /// What looked like manifests and is not read, and what is read but looks odd; sorted by path.
     pub skipped: Vec<Diagnostic>,
+    /// The places among them that are not read at all: what was there before may still be there.
+    pub dark: Vec<Dark>,
+}
+
+/// A place of a commit's tree that is not read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dark {
+    /// The path of a file, or of a folder of which nothing is read; empty is the folder that is configured.
+    pub path: String,
+    /// Its id.
+    pub id: BlobId,
+    /// What is there.
+    pub what: DarkKind,
+    /// Why it is not read.
+    pub why: Vec<Diagnostic>,
+}
+
+/// What a place is that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DarkKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A link, or too much to be looked at: nobody knows what is in it.
+    Unknown,
+    /// Another repository.
+    Submodule,
+}
+
+impl Dark {
+    /// Whether a file of that path would be in it.
+    pub fn covers(&self, file: &str) -> bool {
+        let below = file.strip_prefix(self.path.as_str());
+        below.is_some_and(|rest| rest.is_empty() || self.path.is_empty() || rest.starts_with('/'))
+    }
 }
 
 impl Mirror {
@@ -63,14 +101,33 @@ impl Mirror {
     pub(crate) fn files_of(&self, commit: &CommitId, top: Oid) -> Result<Listing, GitError> {
         let path = self.path();
         let Some(root) = self.root(top)? else {
-            return Err(GitError::PathMissing { commit: commit.clone(), path });
+            let others = self.folders_there(top)?;
+            return Err(GitError::PathMissing { others, commit: commit.clone(), path });
         };
         let mut walk = Lister { mirror: self, commit, top, listing: Listing::default(), folders: 0, total: 0 };
         walk.folder(root, path.as_bytes(), 0)?;
         let mut listing = walk.listing;
         listing.files.sort();
         listing.skipped.sort();
+        listing.dark.sort();
         Ok(listing)
+    }
+}
+
+impl Mirror {
+    /// The folders beside which the configured path would have to be.
+    fn folders_there(&self, top: Oid) -> Result<Vec<String>, GitError> {
+        let (mut at, mut path) = (self.tree(top)?, Vec::new());
+        for part in &self.source.path {
+            match at.find(part.as_bytes()) {
+                Some(entry) if entry.kind == Kind::Folder => {
+                    (at, path) = (self.tree(entry.id)?, join(&path, part.as_bytes()));
+                }
+                _ => break,
+            }
+        }
+        let folders = at.entries.iter().filter(|entry| entry.kind == Kind::Folder);
+        Ok(folders.take(MOST_FOLDERS_NAMED).map(|entry| shown(&join(&path, at.name(entry)))).collect())
     }
 }
 
@@ -92,7 +149,10 @@ impl Lister<'_> {
         let tree = self.mirror.tree(id)?;
         if let Some(name) = kustomization(&tree) {
             let folder = if path.is_empty() { "the folder".into() } else { format!("folder {}", shown(path)) };
-            self.report(
+            self.hide(
+                path,
+                id,
+                DarkKind::Folder,
                 Diagnostic::error(
                     shown(&join(path, name)),
                     0,
@@ -107,11 +167,8 @@ impl Lister<'_> {
             let full = join(path, name);
             if full.len() > MAX_PATH_BYTES {
                 if is_manifest(name) || entry.kind == Kind::Folder {
-                    self.report(Diagnostic::error(
-                        shown(&full),
-                        0,
-                        format!("its path is longer than {MAX_PATH_BYTES} bytes"),
-                    ));
+                    let why = format!("its path is longer than {MAX_PATH_BYTES} bytes");
+                    self.hide(&full, entry.id, DarkKind::Unknown, Diagnostic::error(shown(&full), 0, why));
                 }
                 continue;
             }
@@ -119,14 +176,14 @@ impl Lister<'_> {
                 Kind::File if is_manifest(name) => self.file(entry, &full)?,
                 Kind::Folder if depth < MAX_DEPTH => self.folder(entry.id, &full, depth + 1)?,
                 Kind::Folder => {
-                    self.report(Diagnostic::error(
-                        shown(&full),
-                        0,
-                        format!("deeper than {MAX_DEPTH} folders; it is not read"),
-                    ));
+                    let why = format!("deeper than {MAX_DEPTH} folders; it is not read");
+                    self.hide(&full, entry.id, DarkKind::Folder, Diagnostic::error(shown(&full), 0, why));
                 }
                 Kind::Symlink => self.symlink(entry, name, &full),
-                Kind::Submodule => self.report(
+                Kind::Submodule => self.hide(
+                    &full,
+                    entry.id,
+                    DarkKind::Submodule,
                     Diagnostic::warning(shown(&full), 0, "a submodule; nothing in it is read")
                         .hint("commit the manifests themselves"),
                 ),
@@ -141,7 +198,7 @@ impl Lister<'_> {
         let shown_path = shown(path);
         if size > MAX_BLOB_BYTES as u64 {
             let message = format!("{size} bytes; files of more than {MAX_BLOB_BYTES} are not read");
-            self.report(Diagnostic::error(shown_path, 0, message));
+            self.hide(path, entry.id, DarkKind::File, Diagnostic::error(shown_path, 0, message));
             return Ok(());
         }
         if std::str::from_utf8(path).is_err() {
@@ -161,7 +218,10 @@ impl Lister<'_> {
     /// Reports a link that hides manifests: one that is named like one, or that leads to a folder of this tree.
     fn symlink(&mut self, entry: &Entry, name: &[u8], path: &[u8]) {
         if is_manifest(name) || self.leads_to_folder(entry, path) {
-            self.report(
+            self.hide(
+                path,
+                entry.id,
+                DarkKind::Unknown,
                 Diagnostic::warning(shown(path), 0, "a symbolic link; links are not followed")
                     .hint("commit the file itself in its place"),
             );
@@ -197,6 +257,20 @@ impl Lister<'_> {
             }
         }
         true
+    }
+
+    /// Reports a place that is not read.
+    fn hide(&mut self, path: &[u8], id: Oid, what: DarkKind, why: Diagnostic) {
+        let place = Dark { path: shown(path), id: blob_id(id), what, why: vec![why.clone()] };
+        match self.listing.dark.len() {
+            count if count < MAX_SKIPPED => self.listing.dark.push(place),
+            // Beyond the bound nothing is told apart any more: anything may be anywhere.
+            MAX_SKIPPED => {
+                self.listing.dark.push(Dark { path: String::new(), what: DarkKind::Unknown, ..place });
+            }
+            _ => {}
+        }
+        self.report(why);
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

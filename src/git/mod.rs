@@ -9,6 +9,7 @@
 mod changes;
 mod copy;
 mod credentials;
+mod dark;
 mod error;
 mod fetch;
 mod files;
@@ -18,9 +19,11 @@ mod hooks;
 mod in_place;
 mod index;
 mod known_hosts;
+mod lineage;
 mod lock;
 mod mirror;
 mod object;
+mod origin;
 mod pack;
 mod revision;
 mod source;
@@ -33,7 +36,8 @@ pub use credentials::Credentials;
 pub use error::{Cause, GitError};
 pub use fetch::{Fetched, Limits, Movement};
 pub use files::{
-    FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES, MAX_TOTAL_BYTES,
+    Dark, DarkKind, FileEntry, Listing, MAX_BLOB_BYTES, MAX_DEPTH, MAX_FILES, MAX_FOLDERS, MAX_PATH_BYTES,
+    MAX_TOTAL_BYTES,
 };
 pub use history::{End, Goal, Histories, MAX_COMMITS};
 pub use hooks::{HookedRepository, HooksFolder};

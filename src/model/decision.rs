@@ -71,6 +71,12 @@ pub enum Reason {
     Missing,
     /// Git has no manifest of it any more.
     Orphaned,
+    /// The view of Git is older than what the set was last rolled to, or nobody has confirmed it yet.
+    SourceBehind,
+    /// Git's history was rewritten, and that stands.
+    SourceRewritten,
+    /// The set is rolled out from another repository, branch or folder.
+    OtherSource,
     /// The manifest or the plan cannot be used.
     InvalidManifest,
     /// The server refused the manifest.
@@ -167,6 +173,8 @@ pub enum WaitingOn {
     Correction,
     /// Fresh news from the cluster.
     FreshView,
+    /// A view of Git that is new enough.
+    Source,
     /// Pods as they are since the set's spec was last written: nothing was heard of them since.
     FreshPods,
     /// The set to be gone.

@@ -10,6 +10,7 @@ pub mod observed;
 pub mod plan;
 pub mod pods;
 pub mod record;
+pub mod sight;
 pub mod workload;
 
 pub use decision::{Action, ApplyKind, Decision, Phase, Reason, StageView, WaitingOn};
@@ -22,4 +23,5 @@ pub use observed::{
 pub use plan::{OnNewRevision, Pause, Plan, Ramp, RepairPolicy, Schedule, Size, Stage};
 pub use pods::Pods;
 pub use record::{Failed, Hold, Mode, Record, Seen};
+pub use sight::{Lineage, Origin, Sight};
 pub use workload::{CommitId, Ordinal, PARKED, Partition, TemplateHash, WorkloadId};

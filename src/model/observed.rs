@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pods::Pods;
 use super::record::Record;
+use super::sight::Sight;
 use super::workload::{Ordinal, Partition, TemplateHash, WorkloadId};
 
 /// What the annotation says.
@@ -302,6 +303,8 @@ pub struct Observed {
     pub stale_seconds: Option<u32>,
     /// Whether the pods may be shown as they were before the set's spec was last written, or before our last write.
     pub pods_behind: bool,
+    /// The view of Git that is decided on.
+    pub sight: Sight,
     /// What was refused lately by the server and is not to be sent again until something changes: the reason and
     /// the message. The adapter forgets it as soon as Git's wish or the set's generation is another one.
     pub refused: Option<(super::decision::Reason, String)>,

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
+use super::sight::Origin;
 use super::workload::{CommitId, Partition, TemplateHash};
 
 /// A revision as the record names it.
@@ -81,6 +82,12 @@ pub struct Record {
     pub rollout: String,
     /// What is being rolled out, or was last.
     pub target: Seen,
+    /// Where the target comes from; none in the record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub src: Option<Origin>,
+    /// The tip of Git as of which something of Git was last written here, see [`Record::mark`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mark: CommitId,
     /// What last completed; none before the first completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stable: Option<Seen>,
@@ -168,6 +175,14 @@ impl Record {
     /// How many proven revisions are remembered, whatever the plan says.
     pub const MAX_PROVEN: usize = 10;
 
+    /// The high-water mark: a view of Git that does not contain this commit is older than the record. Empty where
+    /// nothing is known.
+    ///
+    /// The target alone would not do: a commit that only scales or relabels is written while the target stays.
+    pub fn mark(&self) -> &CommitId {
+        if self.mark.0.is_empty() { &self.target.commit } else { &self.mark }
+    }
+
     /// The annotation's value. What can best be spared is left out where it would become too long.
     pub fn encode(&self) -> String {
         // Serialising plain data with string keys into a string has no way to fail.
@@ -193,6 +208,8 @@ impl Record {
             self.proven.remove(0);
         } else if let Some(answer) = self.req.as_mut().filter(|answer| answer.refused.len() > SHORT) {
             "refused".clone_into(&mut answer.refused);
+        } else if let Some(origin) = self.src.as_mut().filter(|origin| !origin.name.is_empty()) {
+            origin.name.clear();
         } else if let Some(failed) = self.failed.iter_mut().find(|failed| !failed.culprit.is_empty()) {
             failed.culprit.clear();
         } else if let Some(hold) = self.hold.as_mut().filter(|hold| hold.by.chars().count() > SHORT) {

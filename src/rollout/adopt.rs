@@ -56,6 +56,8 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         target: live.clone(),
         // What is not Ready anywhere is proven by nothing.
         proven: if is_seen_ready(observed, set) { vec![live.hash.clone()] } else { Vec::new() },
+        src: None,
+        mark: CommitId::default(),
         stable: Some(live),
         back: set.current_revision.clone(),
         mode: Mode::Staged,

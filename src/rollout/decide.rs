@@ -9,7 +9,7 @@ use super::running::{self, Behind};
 use super::start::{self, Entry, Meeting};
 use super::steady::{self, Steady};
 use super::view::{Case, say};
-use super::{adopt, drift, gate, request, rest};
+use super::{adopt, drift, forward, gate, request, rest};
 use crate::model::{
     Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason, Record,
     RecordState, SeenReady, Version, WaitingOn, Wanted,
@@ -21,7 +21,7 @@ use crate::model::{
 /// At most one write to the set comes out; the next look decides on the next one.
 pub fn decide(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
     let ready = observed.set.as_ref().and_then(|set| steady::remember(set, observed, now));
-    let mut decision = look(wanted, observed, ready.as_ref(), now);
+    let mut decision = forward::finish(look(wanted, observed, ready.as_ref(), now), wanted, observed);
     decision.progress.ready = ready;
     say_skew(&mut decision, observed.pace.ahead_seconds);
     if let (Some(seconds), false) = (observed.stale_seconds, decision.actions.is_empty()) {
@@ -75,7 +75,11 @@ fn look(
         RecordState::Is(record, text) => {
             let case =
                 Case { desired, observed, set, record, text, now, steady: Steady { pace: observed.pace, ready } };
-            owned(&case, matches!(wanted, Wanted::Absent))
+            match forward::look(&case) {
+                // What is wrong with a commit that may be an old one is nobody's business.
+                Some(decision) => return decision,
+                None => forward::take_rewritten(&case, owned(&case, matches!(wanted, Wanted::Absent))),
+            }
         }
     };
     with_trouble(decision, problem, observed)
@@ -265,7 +269,12 @@ fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
         Entry::Install => "no pod of it ever was Ready: installed again",
         Entry::Staged => "a new revision is rolled out",
     };
-    let mut decision = case.say(Phase::Progressing, Reason::Starting).message(words);
+    let mut decision = if case.observed.sight.is_rewritten() {
+        let message = format!("Git's history was rewritten, and the repository has said so for a while: {words}");
+        case.say(Phase::Progressing, Reason::SourceRewritten).message(message)
+    } else {
+        case.say(Phase::Progressing, Reason::Starting).message(words)
+    };
     decision.pending = Some(desired.tip.commit.id.to_string());
     with_handover(case, desired, action, decision)
 }

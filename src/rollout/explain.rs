@@ -38,6 +38,7 @@ pub fn waiting(waiting: &WaitingOn, set: &str, now: Timestamp) -> String {
         WaitingOn::Adoption => format!("for `phaseline adopt {set}`"),
         WaitingOn::Correction => "for somebody to put it right".into(),
         WaitingOn::FreshView => "for news from the cluster".into(),
+        WaitingOn::Source => "for a newer view of the repository".into(),
         WaitingOn::FreshPods => "for news of its pods".into(),
         WaitingOn::SetGone => "for the set to be gone".into(),
     }

@@ -3,16 +3,17 @@
 //! [`decide`] takes what Git wants, what the cluster shows and the time, and returns a [`crate::model::Decision`].
 //! Everything else here is a step of it: [`stage`] resolves a plan to partitions, [`gate`] says whether a stage is
 //! done, [`steady`] by which clocks, [`progress`] whether it has stood still for too long, [`repair`] which broken pod
-//! may be replaced, [`drift`] whether somebody else moved something, `frozen` what a set gets in which nothing is
-//! advanced, `start` how a rollout begins, `stood` what the pods prove of the past, `restart` which wish for a restart is
-//! in force, `running` how it goes on, `rest` what is left to do when it does not, `request` what people ask for, and
-//! [`explain`] has the words.
+//! may be replaced, [`drift`] whether somebody else moved something, `forward` whether the view of Git is new enough,
+//! `frozen` what a set gets in which nothing is advanced, `start` how a rollout begins, `stood` what the pods prove of
+//! the past, `restart` which wish for a restart is in force, `running` how it goes on, `rest` what is left to do when it
+//! does not, `request` what people ask for, and [`explain`] has the words.
 
 mod adopt;
 mod body;
 mod decide;
 pub mod drift;
 pub mod explain;
+mod forward;
 mod frozen;
 pub mod gate;
 pub mod progress;

@@ -24,13 +24,23 @@ pub(super) fn look(case: &Case<'_>, behind: Behind, frozen: Option<&Frozen>) -> 
     if case.record.req.as_ref().is_some_and(|answer| answer.id == request.id) {
         return None;
     }
-    if request.id.is_empty() || request.id.len() > Request::MAX_ID_BYTES || request.id.chars().any(char::is_control) {
+    if !is_valid(request) {
         return Some(drop_request(case, "its id is empty, too long, or has control characters".into()));
+    }
+    if request.verb == Verb::Adopt && matches!(frozen, Some(Frozen::Orphaned(_))) && case.record.src.is_some() {
+        // It is for the daemon whose repository names the set now.
+        return None;
     }
     Some(match carry_out(case, request, behind, frozen) {
         Ok(decision) => decision,
         Err(why) => refuse(case, request, why),
     })
+}
+
+/// Whether its id can be repeated in a record.
+pub(super) fn is_valid(request: &Request) -> bool {
+    let id = &request.id;
+    !id.is_empty() && id.len() <= Request::MAX_ID_BYTES && !id.chars().any(char::is_control)
 }
 
 /// The decision that carries it out, or why it is refused.
@@ -47,7 +57,10 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind, frozen: Option<
         Verb::Release => return release(case, request),
         Verb::ResumeOverwrite if !orphaned => return overwrite(case, request),
         Verb::ResumeAccept if !orphaned => return accept(case, request),
-        Verb::Adopt => return Err("the set is managed by phaseline already".into()),
+        Verb::Adopt => {
+            let from = record.src.as_ref().map(|origin| format!(", from {}", origin.shown())).unwrap_or_default();
+            return Err(format!("the set is managed by phaseline already{from}"));
+        }
         // A hold exposes nothing, and where it ends the freeze goes on.
         Verb::Pause if orphaned => {}
         Verb::Resume if orphaned && record.hold.is_some() => {}
@@ -88,7 +101,7 @@ fn drift_of(case: &Case<'_>) -> Option<drift::Drift> {
 }
 
 /// The record that says that a request was carried out.
-fn answered(record: &Record, request: &Request) -> Record {
+pub(super) fn answered(record: &Record, request: &Request) -> Record {
     Record { req: Some(Answer { id: request.id.clone(), refused: String::new() }), ..record.clone() }
 }
 
@@ -139,7 +152,8 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
         return Err(decision.message);
     }
     let record = Record { req: new.req, ..case.record.clone() };
-    let action = start::begin(case, desired, &record, start::Entry::Continue);
+    let entry = if case.observed.sight.is_rewritten() { start::Entry::Restart } else { start::Entry::Continue };
+    let action = start::begin(case, desired, &record, entry);
     Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)))
 }
 

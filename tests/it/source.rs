@@ -1,6 +1,6 @@
 //! The deploy repository as the daemon reads it: last good state, origins of templates, scope.
 
-use phaseline::daemon::{Scope, Source, View};
+use phaseline::daemon::{Recalled, Scope, Source, View};
 use phaseline::git::SourceConfig;
 use phaseline::model::{CommitId, Schedule, WorkloadId};
 
@@ -234,4 +234,90 @@ fn the_examples_are_read_without_a_finding() {
         stages.push((workload.name.as_str(), sizes.collect::<Vec<_>>()));
     }
     assert_eq!(stages, [("cache", vec![1, 3, 7, 10]), ("etcd", vec![1, 2, 3]), ("web", vec![1, 3])]);
+}
+
+/// The plan of a set beside it, so that what is remembered is all of it.
+const PLAN: &str = "apiVersion: phaseline.dev/v1alpha1\nkind: RolloutPlan\nmetadata: {name: web}\nspec:\n  stages: \
+                    [{replicas: 1}, {replicas: '100%'}]\n";
+
+fn recalled(site: &mut Site, commit: &str) -> Recalled {
+    let view = site.view();
+    site.source.recall(&view, &web(), &[CommitId(commit.into())]).unwrap()
+}
+
+#[test]
+fn however_many_broken_commits_follow_the_one_that_was_rolled_out_is_known() {
+    let mut site = Site::new();
+    site.repo.write("web.yaml", set("web", "nginx:1", "")).write("rollout-plan.yaml", PLAN);
+    let good = site.push("good");
+    for turn in 0..60 {
+        site.repo.write("web.yaml", format!("kind: StatefulSet\n\tbroken {turn}"));
+        site.repo.commit("broken");
+    }
+    site.push("broken");
+    assert_eq!(site.view().wishes.get(&web()), None, "too far back for a look");
+    let Recalled::Good(desired, problem, at) = recalled(&mut site, &good) else { panic!() };
+    assert_eq!((desired.tip.commit.id.0.as_str(), at.0.as_str()), (&*good, &*good));
+    assert_eq!(desired.plan.stages(5).len(), 2, "with its plan");
+    assert!(problem.diagnostics[0].to_string().starts_with("web.yaml:2"), "{:?}", problem.diagnostics);
+    // Nothing is remembered in another mirror, and nothing is needed: a commit that it does not have is lost, not gone.
+    assert!(matches!(recalled(&mut site, &"0".repeat(40)), Recalled::Lost(_)));
+}
+
+#[test]
+fn what_cannot_be_read_is_not_gone() {
+    type Break = fn(&Site);
+    let cases: [(&str, Break); 9] = [
+        ("1048577 bytes", |site| _ = site.repo.write("apps/web.yaml", " ".repeat((1 << 20) + 1))),
+        ("a symbolic link", |site| {
+            site.repo.write("elsewhere/web.txt", "x").remove("apps/web.yaml");
+            std::os::unix::fs::symlink("../elsewhere/web.txt", site.repo.work_path().join("apps/web.yaml")).unwrap();
+        }),
+        ("is a kustomization", |site| _ = site.repo.write("apps/kustomization.yaml", "resources: [web.yaml]\n")),
+        ("is a kustomization", |site| _ = site.repo.write("Kustomization", "resources: [apps/web.yaml]\n")),
+        ("web.yaml", |site| _ = site.repo.write("apps/web.yaml", b"\xff\xfe not text")),
+        ("web.yaml", |site| _ = site.repo.write("apps/web.yaml", "kind: [StatefulSet\n")),
+        // Moved, and broken on the way.
+        ("other.yaml", |site| {
+            site.repo.remove("apps/web.yaml").write("new/other.yaml", "kind: StatefulSet\nmetadata: {name: web\n");
+        }),
+        ("is a kustomization", |site| {
+            site.repo.remove("apps/web.yaml").write("base/web.yaml", set("web", "nginx:2", ""));
+            site.repo.write("base/kustomization.yaml", "resources: [web.yaml]\n");
+        }),
+        ("a symbolic link", |site| {
+            site.repo.remove("apps/web.yaml").write("moved/web.yaml", set("web", "nginx:2", ""));
+            std::fs::remove_dir_all(site.repo.work_path().join("apps")).unwrap();
+            site.repo.write("moved/kustomization.yaml", "");
+            std::os::unix::fs::symlink("moved", site.repo.work_path().join("apps")).unwrap();
+        }),
+    ];
+    for (word, change) in cases {
+        let mut site = Site::new();
+        site.repo.write("apps/web.yaml", set("web", "nginx:1", "")).write("db.yaml", set("db", "pg:1", ""));
+        let good = site.push("good");
+        change(&site);
+        site.push("what cannot be read");
+        // Found on the way back, and by the commit that the set was rolled to.
+        let wish = site.view().wishes.get(&web()).cloned().unwrap_or_default();
+        let said = format!("{:?}", wish.problem);
+        assert!(wish.desired.is_some() && said.contains(word), "{word}: {said}");
+        let Recalled::Good(desired, problem, _) = recalled(&mut site, &good) else { panic!("{word}") };
+        assert_eq!(desired.tip.commit.id.0, good, "{word}");
+        let said = problem.diagnostics.iter().map(ToString::to_string).collect::<String>();
+        assert!(said.contains(word) && said.contains("error"), "{word}: {said}");
+    }
+}
+
+#[test]
+fn what_is_gone_is_gone_whatever_else_is_broken() {
+    let mut site = Site::new();
+    site.repo.write("web.yaml", set("web", "nginx:1", "")).write("old/kustomization.yaml", "").write("old/x.yaml", "x");
+    site.repo.write("broken.yaml", "kind: [StatefulSet\n# nothing about it here\n");
+    let good = site.push("good");
+    site.repo.remove("web.yaml").write("broken-too.yaml", "kind: [StatefulSet\n");
+    site.repo.write("vendor/kustomization.yaml", "").write("vendor/db.yaml", set("db", "pg:1", ""));
+    site.push("away with it");
+    assert_eq!(site.view().wishes.get(&web()), None);
+    assert_eq!(recalled(&mut site, &good), Recalled::Gone);
 }

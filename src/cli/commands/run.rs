@@ -15,7 +15,7 @@ use crate::cli::embedded::{EmbeddedArgs, Served, address};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
 use crate::cluster::{Cluster, ConnectOptions};
-use crate::daemon::{self, Ended, RunOptions, Scope, Source};
+use crate::daemon::{self, Ended, RewriteGrace, RunOptions, Scope, Source};
 use crate::git::Wakes;
 use crate::model::Phase;
 
@@ -38,6 +38,12 @@ pub(crate) struct RunArgs {
     /// How often the repository is asked for news
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     interval: Duration,
+    /// How long the repository has to name the same commit before a force-push counts
+    ///
+    /// A commit that the sets' own is no ancestor of may be a host's copy that lags behind. It counts once the
+    /// repository has said the same for so long, and at least three times; then it is rolled out from the first stage.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    rewrite_grace: Duration,
     /// The cluster to work on [default: in-cluster in a pod without a kubeconfig, else kubeconfig]
     #[arg(long, value_enum, value_name = "WHICH")]
     cluster: Option<Which>,
@@ -126,7 +132,13 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         let source = Source::open(&config, scope)?;
         info!(repository = source.url(), "follows");
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));
-        let options = RunOptions { once: args.once, observe: args.observe, namespaces, ..RunOptions::default() };
+        let options = RunOptions {
+            once: args.once,
+            observe: args.observe,
+            namespaces,
+            rewrite_grace: RewriteGrace(args.rewrite_grace),
+            ..RunOptions::default()
+        };
         let shutdown = shutdown().map_err(|error| CliError::new(Kind::Io, format!("cannot take signals: {error}")))?;
         let ended = daemon::run(cluster, source, wakes, options, shutdown).await;
         drop(end);

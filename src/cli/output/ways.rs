@@ -127,6 +127,7 @@ impl Ways {
                 | WaitingOn::ControllerPromotion
                 | WaitingOn::PartitionCommit
                 | WaitingOn::FreshView
+                | WaitingOn::Source
                 | WaitingOn::FreshPods
                 | WaitingOn::SetGone,
             )

@@ -23,6 +23,7 @@ pub(crate) fn kind(waiting: &WaitingOn) -> &'static str {
         WaitingOn::Adoption => "Adoption",
         WaitingOn::Correction => "Correction",
         WaitingOn::FreshView => "FreshView",
+        WaitingOn::Source => "Source",
         WaitingOn::FreshPods => "FreshPods",
         WaitingOn::SetGone => "SetGone",
     }

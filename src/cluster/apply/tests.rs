@@ -21,6 +21,8 @@ fn record() -> Record {
         epoch: 2,
         rollout: "abc-2".into(),
         target: Revision::default(),
+        src: None,
+        mark: Default::default(),
         stable: None,
         mode: Mode::Staged,
         plan: Plan::default(),

@@ -50,6 +50,8 @@ impl Scene {
             epoch: 7,
             rollout: "b-6".into(),
             target: seen("B"),
+            src: None,
+            mark: Default::default(),
             stable: Some(seen("A")),
             back: "web-A".into(),
             mode: Mode::Staged,

@@ -44,6 +44,7 @@ mod drift;
 mod examples;
 mod failures;
 mod foresight;
+mod forward;
 mod killer;
 pub(crate) mod manifest;
 mod newer;

@@ -43,6 +43,31 @@ pub(crate) struct Site<'a> {
     killer: RefCell<Option<Killer>>,
     /// Whether commands are told of the repository.
     ask_git: Cell<bool>,
+    /// What the daemon is told besides, when it is started.
+    options: RefCell<Vec<String>>,
+}
+
+/// Another daemon of the same rights, on a copy of Git of its own.
+pub(crate) struct Beside {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    /// What it logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            println!("--- the log of the other daemon:\n{}", self.log());
+        }
+    }
 }
 
 impl Site<'static> {
@@ -80,6 +105,7 @@ impl<'a> Site<'a> {
             daemon: RefCell::new(None),
             killer: RefCell::new(None),
             ask_git: Cell::new(true),
+            options: RefCell::new(vec!["--rewrite-grace".into(), "3s".into()]),
             plane,
             ns,
             dir,
@@ -89,17 +115,37 @@ impl<'a> Site<'a> {
     /// Starts the daemon.
     #[track_caller]
     pub(crate) fn start(&self) {
-        let log = OpenOptions::new().create(true).append(true).open(self.log_path()).expect("a log");
-        // Ended with this thread, however it ends.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_phaseline"), "run", "--interval", "5s"]);
-        command.arg("--repo").arg(self.repo.origin_path()).arg("--kubeconfig").arg(&self.kubeconfig);
-        command.args(["-n", &self.ns]).arg("--state-dir").arg(self.dir.path().join("state"));
-        command.env_remove("KUBECONFIG").env("HOME", self.dir.path()).env("NO_COLOR", "1").stdin(Stdio::null());
-        command.stdout(log.try_clone().expect("a log")).stderr(log);
+        self.start_on(&self.repo.origin_url());
+    }
+
+    /// Starts the daemon on the repository by another address.
+    #[track_caller]
+    pub(crate) fn start_on(&self, repo: &str) {
+        let mut command = self.run(repo, "state", &self.log_path());
+        command.args(&*self.options.borrow());
         let before = self.daemon.borrow_mut().replace(command.spawn().expect("the daemon starts"));
         assert!(before.is_none(), "the daemon runs already");
         *self.starts.borrow_mut() += 1;
+    }
+
+    /// A daemon on that repository, with its copy in a folder of that name.
+    fn run(&self, repo: &str, state: &str, log: &Path) -> Command {
+        let log = OpenOptions::new().create(true).append(true).open(log).expect("a log");
+        // Ended with this thread, however it ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_phaseline"), "run", "--repo", repo]);
+        command.arg("--kubeconfig").arg(&self.kubeconfig).args(["--interval", "5s"]);
+        command.args(["-n", &self.ns]).arg("--state-dir").arg(self.dir.path().join(state));
+        command.env_remove("KUBECONFIG").env("HOME", self.dir.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command.stdout(log.try_clone().expect("a log")).stderr(log);
+        command
+    }
+
+    /// Starts a daemon beside the other, on that repository, with its copy in a folder of that name.
+    #[track_caller]
+    pub(crate) fn beside(&self, repo: &str, state: &str) -> Beside {
+        let log = self.dir.path().join(format!("{state}.log"));
+        Beside { child: self.run(repo, state, &log).spawn().expect("the daemon starts"), log }
     }
 
     /// Ends the daemon as a power cut would.

@@ -54,11 +54,13 @@ fn a_branch_that_is_gone_or_rewritten(version: Version) {
 
     let second = site.push("second", &[("web.yaml", &web.image("web:2").yaml())]);
     site.settled(&second);
-    // Back by force: what was proven before goes at once, whatever the history says.
+    // Back by force: it counts when the repository goes on saying so, and what was proven before goes through the stages.
     site.repo.force_push(&first);
+    site.until_log("SourceBehind");
     site.settled(&first);
+    site.until_log("SourceRewritten");
     let partitions: Vec<_> = site.set_writes().iter().filter_map(|it| it.partition).collect();
-    assert_eq!(partitions[partitions.len() - 2..], [0, super::site::PARKED]);
+    assert_eq!(partitions[partitions.len() - 3..], [2, 0, super::site::PARKED]);
     // Another history altogether.
     site.repo.git(&["checkout", "-q", "--orphan", "fresh"]);
     let third = site.repo.write("web.yaml", web.image("web:3").yaml()).commit("another beginning");

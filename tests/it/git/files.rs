@@ -230,6 +230,11 @@ fn only_the_configured_path_is_listed() {
     for path in ["none", "prod/none", "f.yaml", "Prod"] {
         assert!(matches!(at(path), Err(GitError::PathMissing { .. })), "{path}");
     }
+    for (path, others) in [("none", &["prod", "production"][..]), ("prod/none", &["prod/eu"]), ("prod/eu/x", &[])] {
+        let Err(error @ GitError::PathMissing { .. }) = at(path) else { panic!("{path}") };
+        let named = if others.is_empty() { String::new() } else { format!("there are: {}", others.join(", ")) };
+        assert_eq!(error.hint(), named, "{path}");
+    }
     for path in ["..", "prod/../x", "a\0b"] {
         let config = SourceConfig { path: path.into(), ..source(&repo) };
         assert!(matches!(Mirror::open(&config), Err(GitError::BadPath { .. })), "{path}");

@@ -6,6 +6,7 @@ mod files;
 mod history;
 mod http;
 mod index;
+mod lineage;
 mod revisions;
 mod scenarios;
 mod ssh;

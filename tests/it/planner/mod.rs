@@ -15,6 +15,7 @@ mod s08_failure;
 mod s09_adoption;
 mod s10_drift;
 mod s12_history;
+mod s14_forward;
 mod s15_time;
 mod s16_frozen;
 mod s20_first_rollouts;

@@ -2,7 +2,7 @@
 
 use phaseline::model::record::Answer;
 use phaseline::model::{
-    CommitId, Failed, Hold, Pause, Phase, Reason, Record, RecordState, Seen, Size, TemplateHash, WaitingOn,
+    CommitId, Failed, Hold, Origin, Pause, Phase, Reason, Record, RecordState, Seen, Size, TemplateHash, WaitingOn,
 };
 
 use super::bench::{Bench, at, line, plan, stage};
@@ -35,6 +35,13 @@ pub(super) fn largest() -> Record {
     record.rollout = format!("{}-{}", digest(1).short(), u64::MAX);
     record.target = seen(1);
     record.stable = Some(seen(2));
+    record.src = Some(Origin {
+        id: "5".repeat(16),
+        branch: "6".repeat(8),
+        head: true,
+        name: "n".repeat(Origin::MAX_NAME_BYTES),
+    });
+    record.mark = commit(9);
     record.back = "n".repeat(74);
     record.digest = "d".repeat(20);
     record.rest = "r".repeat(20);
@@ -64,6 +71,8 @@ fn a_record_fits_into_2_kib_whatever_is_in_it() {
     assert!(text.len() <= Record::MAX_BYTES, "{} bytes", text.len());
     let back = Record::decode(&text).expect("what was written can be read");
     assert_eq!((back.epoch, &back.target, &back.plan), (record.epoch, &record.target, &record.plan));
+    let is_same = back.src.zip(record.src).is_some_and(|(back, origin)| back.is_same(&origin));
+    assert!(is_same && back.mark == record.mark, "whose it is, and how new, is never left out");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use phaseline::model::{
-    Diagnostic, Hold, Mode, OnNewRevision, Ordinal, Pause, Plan, Problem, Reason, RecordState, Schedule, Size, Verb,
-    WaitingOn, Wanted,
+    Diagnostic, Hold, Lineage, Mode, OnNewRevision, Ordinal, Origin, Pause, Plan, Problem, Reason, RecordState,
+    Schedule, Sight, Size, Verb, WaitingOn, Wanted,
 };
 use phaseline::rollout::{decide, gate};
 
@@ -83,6 +83,16 @@ fn every_reason_can_be_given() {
         })),
         without_record(gone),
         under(&Wanted::Absent, Bench::resting()),
+        of(bent(Bench::resting(), |b| b.observed.sight = Sight::none("away"))),
+        of(bent(Bench::resting(), |b| {
+            b.tip("c2", "B");
+            b.observed.sight = Sight { lineage: Lineage::Aside, settled: true, ..Sight::default() };
+        })),
+        of(bent(Bench::resting(), |b| {
+            let origin = |id: &str| Origin { id: id.into(), ..Origin::default() };
+            b.observed.sight.origin = Some(origin("ours"));
+            b.record.src = Some(origin("theirs"));
+        })),
         under(&Wanted::Broken(&problem), Bench::resting()),
         of(refused(Reason::Refused)),
         of(refused(Reason::ImmutableField)),
@@ -128,7 +138,10 @@ fn all_reasons() -> BTreeSet<Reason> {
             R::AdoptionRequired => Some(R::NotAdoptable),
             R::NotAdoptable => Some(R::Missing),
             R::Missing => Some(R::Orphaned),
-            R::Orphaned => Some(R::InvalidManifest),
+            R::Orphaned => Some(R::SourceBehind),
+            R::SourceBehind => Some(R::SourceRewritten),
+            R::SourceRewritten => Some(R::OtherSource),
+            R::OtherSource => Some(R::InvalidManifest),
             R::InvalidManifest => Some(R::Refused),
             R::Refused => Some(R::ImmutableField),
             R::ImmutableField => Some(R::ClaimDeletion),
@@ -163,6 +176,7 @@ fn name(waiting: &WaitingOn) -> &'static str {
         WaitingOn::Adoption => "Adoption",
         WaitingOn::Correction => "Correction",
         WaitingOn::FreshView => "FreshView",
+        WaitingOn::Source => "Source",
         WaitingOn::FreshPods => "FreshPods",
         WaitingOn::SetGone => "SetGone",
     }
@@ -199,6 +213,7 @@ fn every_wait_can_be_named() {
         ("PartitionCommit", bent(Bench::running_with(5, by_hand, 1), |_| ())),
         ("FreshView", bent(Bench::running(1), |b| b.observed.stale_seconds = Some(99))),
         ("FreshPods", bent(Bench::running(1), |b| b.observed.pods_behind = true)),
+        ("Source", bent(Bench::running(1), |b| b.observed.sight = Sight::none(""))),
         ("SetGone", bent(Bench::resting(), |b| b.set().terminating = true)),
         (
             "Correction",

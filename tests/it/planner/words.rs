@@ -31,6 +31,7 @@ fn every_wait_has_its_sentence() {
         (WaitingOn::Adoption, "for `phaseline adopt web`"),
         (WaitingOn::Correction, "for somebody to put it right"),
         (WaitingOn::FreshView, "for news from the cluster"),
+        (WaitingOn::Source, "for a newer view of the repository"),
         (WaitingOn::FreshPods, "for news of its pods"),
         (WaitingOn::SetGone, "for the set to be gone"),
     ] {

@@ -26,7 +26,9 @@ fn is_plain(record: &Record, verb: Verb) -> bool {
     let alone =
         record.plan.on_new_revision != OnNewRevision::Block && !matches!(record.plan.schedule, Schedule::ByHand(_));
     match verb {
-        Verb::Adopt | Verb::Pause => true,
+        Verb::Pause => true,
+        // A daemon that follows another repository may be to take it.
+        Verb::Adopt => record.src.is_none(),
         // A newer commit may be what is waited for.
         Verb::Promote | Verb::PromoteFull => alone || record.done,
         Verb::Resume => alone || record.hold.is_some(),

@@ -50,6 +50,8 @@ fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -
         v: Record::VERSION,
         epoch: 1,
         rollout: format!("{}-1", tip.hash.short()),
+        src: None,
+        mark: Default::default(),
         stable: Some(target.clone()),
         back: name.to_owned(),
         target,

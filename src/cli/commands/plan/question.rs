@@ -139,7 +139,7 @@ fn between(
                 (Some(Box::new(before)), after)
             }
             // The commit that brings the folder.
-            Err(GitError::PathMissing { commit, path }) if commit == old => {
+            Err(GitError::PathMissing { commit, path, .. }) if commit == old => {
                 assumptions.push(format!("nothing is in force: commit {} has no folder {path}", old.short()));
                 (None, source.view_at(&new.0)?)
             }

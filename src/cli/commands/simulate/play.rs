@@ -122,6 +122,8 @@ impl<'a> Stage<'a> {
         let listening = self.listening.clone();
         let options = RunOptions {
             clock: self.embedded.clock(),
+            // The sets of the real cluster are played whatever repository they come from there.
+            any_source: true,
             listener: Some(Listener::new(move |news| listening.hear(news))),
             ..RunOptions::default()
         };

@@ -132,7 +132,19 @@ impl<'a> Looker<'a> {
         let Some((view, source)) = view.zip(self.source.as_mut()) else {
             return decide(&Wanted::Unknown, observed, now);
         };
-        let Some(wish) = view.wishes.get(&observed.workload) else { return decide(&Wanted::Absent, observed, now) };
+        let record = observed.set.as_ref().and_then(|set| match &set.record {
+            RecordState::Is(record, _) => Some(&**record),
+            RecordState::Absent | RecordState::Unreadable(_) => None,
+        });
+        // What cannot be read any more is not gone: what the set was rolled to stays in force.
+        let wish = match source.wish(view, &observed.workload, record) {
+            Ok(wish) => wish,
+            Err(error) => {
+                self.trouble = chain(&error);
+                view.wishes.get(&observed.workload).cloned()
+            }
+        };
+        let Some(wish) = &wish else { return decide(&Wanted::Absent, observed, now) };
         let Some(desired) = repository::complete(source, wish, observed) else {
             return decide(&wish.wanted(), observed, now);
         };

@@ -106,6 +106,7 @@ impl World {
             pods: view.pods.values().map(|pod| (Ordinal(pod.ordinal), seen(pod, &owner))).collect(),
             stale_seconds: None,
             pods_behind: false,
+            sight: Default::default(),
             refused,
             progress: self.daemon.progress.clone(),
             pace: Pace { steady: Some(SignedDuration::from_secs(self.now - self.daemon.began)), ..Pace::default() },

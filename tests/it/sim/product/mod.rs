@@ -4,4 +4,5 @@ mod clocks;
 mod git;
 mod play;
 mod scenarios;
+mod sources;
 mod worlds;

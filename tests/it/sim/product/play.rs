@@ -34,8 +34,10 @@ pub(crate) struct Play {
     /// By how much the daemon's clock is wrong; it may be let jump at any time.
     pub(crate) shift: Shift,
     repo: Rc<Repo>,
-    tip: Tip,
-    waker: Option<Waker>,
+    /// What the daemon takes for the tip.
+    pub(crate) tip: Tip,
+    /// Wakes the daemon.
+    pub(crate) waker: Option<Waker>,
     daemon: Option<JoinHandle<daemon::Ended>>,
     heard: Arc<Mutex<Vec<News>>>,
     /// Commits so far, with their ids.
