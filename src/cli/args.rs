@@ -76,6 +76,9 @@ pub(crate) struct GlobalArgs {
     /// Logs more; twice, even more
     #[arg(short, long, action = clap::ArgAction::Count, global = true, hide_short_help = true)]
     pub(crate) verbose: u8,
+    /// Whether the repository is named by the environment, and not by whoever typed the command.
+    #[arg(skip)]
+    pub(crate) repo_of_environment: bool,
     /// A cluster inside of this program, which is asked in the place of any other.
     #[arg(skip)]
     pub(crate) inside: Option<Inside>,

@@ -22,6 +22,17 @@ pub(crate) fn open(global: &GlobalArgs) -> Result<Mirror, CliError> {
     }
 }
 
+/// Lets the clone that one stands in count for more than the environment, which names what it is a clone of: `HEAD` and
+/// the files on disk are then its own.
+pub(crate) fn prefer_clone(global: &mut GlobalArgs) {
+    let Some(url) = global.repo.clone().filter(|repo| global.repo_of_environment && !repo.is_empty()) else { return };
+    let config = SourceConfig { url, ..SourceConfig::default() };
+    if Mirror::in_place(Place::Here, "").is_ok_and(|mirror| mirror.work_tree().is_some() && mirror.is_clone_of(&config))
+    {
+        (global.repo, global.repo_of_environment) = (None, false);
+    }
+}
+
 /// The commit that is meant; none where nothing goes by that name.
 pub(crate) fn find(mirror: &Mirror, rev: &str) -> Result<Option<CommitId>, CliError> {
     match mirror.resolve(rev) {

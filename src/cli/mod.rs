@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 
 mod args;
 mod commands;
@@ -25,6 +26,7 @@ mod kubeconfig;
 mod local;
 mod logging;
 mod output;
+mod placing;
 mod repository;
 mod session;
 mod stages;
@@ -50,7 +52,7 @@ where
     I: IntoIterator<Item = OsString>,
 {
     let color = terminal && no_color_is_unset();
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parsed(arguments) {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error, out, err, color),
     };
@@ -73,6 +75,17 @@ where
 /// The parser, for help texts and completion scripts.
 pub fn command() -> clap::Command {
     Cli::command()
+}
+
+/// The arguments, and which of them the environment has said.
+fn parsed<I>(arguments: I) -> Result<Cli, clap::Error>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let matches = Cli::command().try_get_matches_from(arguments)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.global.repo_of_environment = matches.value_source("repo") == Some(ValueSource::EnvVariable);
+    Ok(cli)
 }
 
 /// Help, the version, or what is wrong with the arguments.

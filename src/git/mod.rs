@@ -7,6 +7,7 @@
 //! a thread for blocking work ([`Mirror`] is `Send`).
 
 mod changes;
+mod clone;
 mod copy;
 mod credentials;
 mod dark;
@@ -32,6 +33,7 @@ mod watch;
 mod work_tree;
 
 pub use changes::{FirstParent, MAX_CHANGES};
+pub use clone::CloneHead;
 pub use credentials::Credentials;
 pub use error::{Cause, GitError};
 pub use fetch::{Fetched, Limits, Movement};

@@ -13,11 +13,17 @@ use crate::model::{CommitId, Phase, Reason, TemplateHash};
 /// In the place of a commit's id: the files of a work tree.
 pub(crate) const NOT_COMMITTED: &str = "not committed";
 
+/// What is said first of a plan that no cluster was asked for.
+pub(crate) const OFFLINE: &str = "offline: the live state is unknown";
+
 /// The most workloads without a change that are named.
 const MOST_QUIET: usize = 5;
 
 /// Prints it all.
 pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::Result<()> {
+    if plan.state == PlanObject::COMMIT {
+        writeln!(out, "{OFFLINE}")?;
+    }
     let commit = &plan.commit;
     let line = match commit.id.as_str() {
         "" if commit.author.is_empty() => format!("commit {}", commit.subject),
@@ -108,7 +114,9 @@ fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::
     }
     if !item.stages.is_empty() {
         let rows = item.stages.iter().map(|stage| row(stage, item));
-        for line in table(["STAGE", "PODS", "PARTITION", "ORDINALS", "DOWN", "WAITS FOR", "STATE"], rows).lines() {
+        // How far the rollout has come that is taken back, only the cluster knows.
+        let down = if !online && item.entry == Entry::Rollback { "DOWN AT MOST" } else { "DOWN" };
+        for line in table(["STAGE", "PODS", "PARTITION", "ORDINALS", down, "WAITS FOR", "STATE"], rows).lines() {
             writeln!(out, "  {line}")?;
         }
         if let Some(words) = duration_words(item) {

@@ -118,6 +118,9 @@ pub(crate) struct Status {
     /// A commit that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pending_commit: Option<String>,
+    /// The commit that was asked about, and where the workload stands towards it; left out where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) awaited: Option<AwaitedState>,
     /// `spec.updateStrategy.rollingUpdate.partition`; 2147483647 at rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) partition: Option<u32>,
@@ -148,6 +151,19 @@ pub(crate) struct Status {
     /// Commands that would move it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) hints: Vec<String>,
+}
+
+/// Where a workload stands towards a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AwaitedState {
+    /// The commit.
+    pub(crate) commit: String,
+    /// `InForce`, `Passed`, `NotNamed` (it says nothing of the workload), `Coming` or `Unseen` (not in the repository).
+    pub(crate) state: &'static str,
+    /// The newer commit that is in force, with `Passed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
 }
 
 /// The stage a rollout stands at, resolved at the current replicas.
@@ -259,6 +275,7 @@ impl Status {
                 record.stable.as_ref().map(|stable| revision(stable, stable_name(set, record, stable)))
             }),
             pending_commit: decision.pending.clone(),
+            awaited: None,
             partition: set.and_then(|set| set.partition).map(|partition| partition.0),
             generation: set.map(|set| set.generation),
             observed_generation: set.map(|set| set.observed_generation),

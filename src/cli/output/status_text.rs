@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::status::{Revision, SourceState, StageState, Status};
+use super::status::{AwaitedState, Revision, SourceState, StageState, Status};
 use super::table::columns;
 use super::text;
 use crate::model::{CommitId, PARKED, Phase, Reason, TemplateHash};
@@ -132,6 +132,9 @@ pub(crate) fn page(
     if let Some(pending) = &item.pending_commit {
         row(out, "Pending", &format!("commit {}", short_commit(pending)))?;
     }
+    if let Some(awaited) = &item.awaited {
+        row(out, "Commit", &awaited_words(awaited))?;
+    }
     if let Some(hold) = &item.hold {
         row(out, "Held by", &text::line(&hold.by))?;
     }
@@ -198,6 +201,17 @@ fn revision(revision: &Revision) -> String {
         words.push_str(&format!(", restarted at {}", text::line(&revision.restarted_at)));
     }
     words
+}
+
+fn awaited_words(awaited: &AwaitedState) -> String {
+    let commit = short_commit(&awaited.commit);
+    match (awaited.state, &awaited.by) {
+        ("InForce", _) => format!("{commit} is in force"),
+        (_, Some(newer)) => format!("{commit}, and {} after it, which is in force", short_commit(newer)),
+        ("NotNamed", _) => format!("{commit} says nothing of it"),
+        ("Unseen", _) => format!("{commit} is not in the repository yet"),
+        _ => format!("{commit} is not in force yet"),
+    }
 }
 
 fn short_commit(commit: &str) -> String {

@@ -35,6 +35,7 @@ fn eventually_ok(probe: impl FnMut() -> Result<(), String>) {
 }
 
 mod adoption;
+mod after_push;
 mod api;
 mod audit;
 mod claims;

@@ -218,15 +218,35 @@ impl<'a> Site<'a> {
 
     /// The same as [`Self::phaseline`], run in a folder.
     pub(crate) fn phaseline_in<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_phaseline"));
-        command.current_dir(folder);
-        command.args(args).arg("--kubeconfig").arg(self.plane.kubeconfig()).args(["-n", &self.ns]);
-        command.arg("--state-dir").arg(self.dir.path().join("cli"));
+        self.phaseline_with(folder, &[], args)
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn phaseline_with<S: AsRef<OsStr>>(
+        &self,
+        folder: &Path,
+        environment: &[(&str, &str)],
+        args: &[S],
+    ) -> Output {
+        let mut command = self.person(folder, args);
+        command.args(["-n", &self.ns]);
         if self.ask_git.get() {
             command.arg("--repo").arg(self.repo.origin_path());
         }
+        command.envs(environment.iter().copied()).output().expect("phaseline starts")
+    }
+
+    /// A command of a person who is told of no namespace and no repository, in a folder of no repository.
+    pub(crate) fn phaseline_bare<S: AsRef<OsStr>>(&self, args: &[S]) -> Output {
+        self.person(self.dir(), args).output().expect("phaseline starts")
+    }
+
+    fn person<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        command.current_dir(folder).args(args).arg("--kubeconfig").arg(self.plane.kubeconfig());
+        command.arg("--state-dir").arg(self.dir.path().join("cli")).env_remove("PHASELINE_REPO");
         command.env_remove("KUBECONFIG").env("HOME", self.dir.path()).env("NO_COLOR", "1").stdin(Stdio::null());
-        command.output().expect("phaseline starts")
+        command
     }
 
     /// The same, which has to succeed; its standard output.

@@ -1,5 +1,6 @@
 //! The Git adapter against the real `git`.
 
+mod clone;
 mod damage;
 mod fetch;
 mod files;

@@ -125,6 +125,10 @@ pub(super) fn offline(
     let mut item = compose(&desired, &foreseen, observed, shown, terms.now);
     if item.entry == Entry::Rollback {
         item.assumptions.push("the revisions before it are proven: each was rolled out to its end".to_owned());
+        item.assumptions.push(format!(
+            "the rollout of commit {since} has ended: in the middle of it only the pods that it has reached go back, and \
+             no other is down"
+        ));
     }
     if kept && item.template_changes {
         item.assumptions.push(format!(

@@ -12,8 +12,8 @@ use crate::cli::known;
 use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
 use crate::cli::output::ways::Ways;
 use crate::cli::output::{self, plan_markdown, plan_text};
-use crate::cli::repository;
 use crate::cli::session::Session;
+use crate::cli::{local, repository};
 use crate::cluster::{RequestError, read};
 use crate::daemon::{Source, View, Wish};
 use crate::model::{Observed, RecordState, WorkloadId};
@@ -40,7 +40,7 @@ const MOST_NAMESPACES: usize = 3;
 ///
 /// Reads the cluster, and asks the server for a dry run of each apply; nothing is written anywhere. REV is a branch, a
 /// tag, an id or HEAD~1; without it the tip is meant. Without --repo the repository around the current folder is read,
-/// as it is; with --repo it is fetched.
+/// as it is, also where PHASELINE_REPO names what it is a clone of; with --repo that one is fetched.
 ///
 /// A..B shows what B would change if A were in force, and --offline what a commit would change if its first parent
 /// were: both need nothing but the repository, and may be run in a hook.
@@ -91,6 +91,7 @@ pub(super) fn run(args: &PlanArgs, context: &mut Context<'_>) -> Result<Exit, Cl
         write!(context.out, "{SCHEMA}")?;
         return Ok(Exit::OK);
     }
+    local::prefer_clone(&mut context.global);
     let mut question = question::ask(args, context)?;
     let only = context.global.namespace.as_deref();
     for name in &args.workload {
@@ -160,7 +161,8 @@ fn against_cluster(args: &PlanArgs, context: &Context<'_>, question: &mut Questi
     let terms = Terms { level: version.level(), now: context.now() };
     plan.kubernetes = version.number();
     let observed = observe(session, view, only)?;
-    let beside = beside(source, view, &session.namespace)?;
+    let namespace = source.default_namespace().to_owned();
+    let beside = beside(source, view, &namespace)?;
     for (workload, wish) in view.wishes.iter().filter(|(workload, _)| args.wants(workload, only)) {
         let observed = observed.iter().find(|observed| observed.workload == *workload).cloned();
         let observed = observed.unwrap_or_else(|| repository::absent(workload));

@@ -5,7 +5,7 @@ use crate::cli::args::GlobalArgs;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::session::Session;
-use crate::cli::{local, repository};
+use crate::cli::{local, placing, repository};
 use crate::daemon::{Scope, Source, View};
 use crate::git::{GitError, Mirror};
 use crate::model::{CommitId, CommitInfo};
@@ -106,21 +106,27 @@ fn against_cluster(args: &PlanArgs, rev: Option<&str>, global: &GlobalArgs) -> R
                 None => tip(&mirror, global)?,
             };
             let mut source = Source::on(mirror, scope(&session.namespace));
+            source = placed(&session, source, &commit)?;
             let view = source.view_at(&commit.0)?;
             (source, view)
         }
         None => {
             let mut source = repository::open(global, &session.namespace)?;
             source.refresh()?;
-            let view = match rev {
-                Some(rev) => source.view_at(rev)?,
-                None => (*source.view()?).clone(),
-            };
+            let commit = source.mirror().resolve(rev.unwrap_or("HEAD"))?;
+            source = placed(&session, source, &commit)?;
+            let view = source.view_at(&commit.0)?;
             (source, view)
         }
     };
     let state = State::Cluster(Box::new(session));
     Ok(Question { source, view, work_tree: args.worktree, state, assumptions: Vec::new() })
+}
+
+/// The source with manifests that state no namespace where the daemon puts them.
+fn placed(session: &Session, mut source: Source, commit: &CommitId) -> Result<Source, CliError> {
+    let namespace = placing::settle(session, &mut source, commit)?;
+    Ok(if namespace == source.default_namespace() { source } else { source.placed_in(&namespace) })
 }
 
 /// What one commit would change if another were in force.

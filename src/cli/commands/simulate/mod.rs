@@ -8,6 +8,7 @@ use crate::cli::args::{Format, duration};
 use crate::cli::context::{Context, Exit};
 use crate::cli::embedded::Kubernetes;
 use crate::cli::error::CliError;
+use crate::cli::local;
 use crate::cli::output::simulation::Simulation;
 use crate::cli::output::{self, simulation_text};
 
@@ -98,6 +99,7 @@ pub(super) fn run(args: &SimulateArgs, context: &mut Context<'_>) -> Result<Exit
         write!(context.out, "{SCHEMA}")?;
         return Ok(Exit::OK);
     }
+    local::prefer_clone(&mut context.global);
     let subject = subject::find(args, context)?;
     let script = failures::script(args, &subject)?;
     let simulation = play::play(args, subject, script)?;

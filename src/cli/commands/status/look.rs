@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::awaited::{self, Ask, Awaited, Stand};
 use super::goes_on;
 use crate::cli::args::GlobalArgs;
-use crate::cli::error::{CliError, chain};
+use crate::cli::error::{CliError, Kind, chain};
 use crate::cli::known;
 use crate::cli::output::status::{SourceState, Status};
-use crate::cli::repository;
 use crate::cli::session::Session;
+use crate::cli::{placing, repository};
 use crate::cluster::{Outcome, read};
-use crate::daemon::{Source, View};
+use crate::daemon::{Scope, Source, Tip, View};
 use crate::manifest::apply_body;
 use crate::model::{Action, Decision, FieldOwner, Observed, Progress, Reason, RecordState, Wanted, WorkloadId};
 use crate::rollout::decide;
@@ -40,34 +41,75 @@ pub(super) struct Looker<'a> {
     place: Option<String>,
     global: GlobalArgs,
     source: Option<Source>,
+    /// Whether the source is the repository that was named, and no clone that one stands in.
+    is_named: bool,
+    /// Whether it is known where manifests belong that state no namespace.
+    is_settled: bool,
+    awaited: Option<Awaited>,
+    /// A commit by a name that only the named repository knows.
+    unresolved: Option<String>,
     fetched: Option<Instant>,
     trouble: String,
     progress: BTreeMap<WorkloadId, Progress>,
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(session: &'a Session, global: &GlobalArgs, name: Option<&str>) -> Result<Self, CliError> {
-        let source = match global.repo.as_deref() {
-            Some(repo) if !repo.is_empty() => Some(repository::open(global, &session.namespace)?),
+    /// A looker, and what there is to say about what it looks at.
+    pub(super) fn new(
+        session: &'a Session,
+        global: &GlobalArgs,
+        name: Option<&str>,
+        ask: &Ask,
+    ) -> Result<(Self, Option<String>), CliError> {
+        let named = match global.repo.as_deref() {
+            Some(repo) if !repo.is_empty() => Some(repository::config(global)?),
             Some(_) | None => None,
         };
-        Ok(Self {
+        let here = awaited::here(ask, global, named.as_ref())?;
+        let mut note = here.as_ref().and_then(|here| here.note.clone());
+        let commit = here.as_ref().map(|here| here.commit.clone());
+        let mut looker = Self {
             session,
             name: name.map(|name| session.workload(name)),
             place: (!global.all_namespaces).then(|| session.namespace.clone()),
             global: global.clone(),
-            source,
+            source: None,
+            is_named: named.is_some(),
+            is_settled: false,
+            awaited: commit.clone().map(Awaited::new),
+            unresolved: ask.commit.clone().filter(|_| named.is_some() && commit.is_none()),
             fetched: None,
             trouble: String::new(),
             progress: BTreeMap::new(),
+        };
+        if named.is_some() {
+            looker.source = Some(repository::open(global, &session.namespace)?);
+        } else if let (Some(here), Some(commit)) = (here, commit) {
+            let scope = Scope { default_namespace: session.namespace.clone(), only: Vec::new() };
+            looker.source = Some(Source::on(here.mirror, scope).at(Tip::new(commit)));
+            if ask.commit.is_none() && !looker.is_about_this() {
+                // Somebody stands in a repository of something else.
+                (looker.source, looker.awaited, note) = (None, None, None);
+            }
+        }
+        Ok((looker, note))
+    }
+
+    /// Whether the clone that one stands in names what is looked at.
+    fn is_about_this(&mut self) -> bool {
+        let view = self.read_repository();
+        view.is_some_and(|view| match &self.name {
+            Some(workload) => view.wishes.contains_key(workload),
+            None => !view.wishes.is_empty(),
         })
     }
 
     /// Looks once.
     pub(super) fn look(&mut self, now: Timestamp) -> Result<Look, CliError> {
         let view = self.read_repository();
+        self.read_awaited()?;
         let observed = self.observe(view.as_deref())?;
-        let source = self.source.as_ref().map(|source| SourceState {
+        let source = self.source.as_ref().filter(|_| self.is_named).map(|source| SourceState {
             url: source.url().to_owned(),
             commit: view.as_ref().map(|view| view.commit.id.0.clone()).unwrap_or_default(),
             trouble: self.trouble.clone(),
@@ -75,13 +117,38 @@ impl<'a> Looker<'a> {
         let (mut items, mut waiting) = (Vec::new(), Vec::new());
         for mut observed in observed {
             observed.progress = self.progress.remove(&observed.workload).unwrap_or_default();
-            let decision = self.decide(view.as_deref(), &repository::without_request(&observed), now);
+            let stand = self.awaited.as_ref().zip(self.source.as_ref());
+            let stand = stand.map(|(awaited, source)| awaited.stand(source, view.as_deref(), &observed));
+            // A clone that is behind does not know what is in force: the set itself does.
+            let known = view.as_deref().filter(|_| self.is_named || !matches!(stand, Some(Stand::Passed(_))));
+            let decision = self.decide(known, &repository::without_request(&observed), now);
             let ways = self.session.ways(&observed.workload, &self.global);
-            items.push(Status::of(&observed, &decision, &ways, now));
-            waiting.push(goes_on(decision.phase, decision.waiting_on.as_ref()));
+            let mut item = Status::of(&observed, &decision, &ways, now);
+            let comes = stand.zip(self.awaited.as_ref()).is_some_and(|(stand, awaited)| stand.put(awaited, &mut item));
+            waiting.push(comes || goes_on(decision.phase, decision.waiting_on.as_ref()));
+            items.push(item);
             self.progress.insert(observed.workload, decision.progress);
         }
         Ok(Look { items, waiting, source, place: self.place.clone() })
+    }
+
+    /// Finds the commit that is asked about, and what it says.
+    fn read_awaited(&mut self) -> Result<(), CliError> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        if let Some(rev) = &self.unresolved {
+            match source.mirror().resolve(rev) {
+                Ok(commit) => (self.awaited, self.unresolved) = (Some(Awaited::new(commit)), None),
+                // It could not be fetched: what it is may be known with the next look.
+                Err(_) if !self.trouble.is_empty() => {
+                    return Err(CliError::new(Kind::Git, format!("commit {rev} is not known: {}", self.trouble)));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match &mut self.awaited {
+            Some(awaited) => awaited.read(source),
+            None => Ok(()),
+        }
     }
 
     /// What Git says; where it cannot be asked, what it last said.
@@ -91,6 +158,10 @@ impl<'a> Looker<'a> {
             self.trouble = source.refresh().err().map(|error| chain(&error)).unwrap_or_default();
             self.fetched = Some(Instant::now());
         }
+        if !self.is_settled && source.mirror().resolve("HEAD").is_ok() {
+            self.settle();
+        }
+        let source = self.source.as_mut()?;
         match source.view() {
             Ok(view) => Some(view),
             Err(error) => {
@@ -98,6 +169,26 @@ impl<'a> Looker<'a> {
                     self.trouble = chain(&error);
                 }
                 None
+            }
+        }
+    }
+
+    /// Puts manifests that state no namespace where the daemon puts them.
+    fn settle(&mut self) {
+        let Some(mut source) = self.source.take() else { return };
+        let Ok(commit) = source.view().map(|view| view.commit.id.clone()) else {
+            self.source = Some(source);
+            return;
+        };
+        match placing::settle(self.session, &mut source, &commit) {
+            Ok(namespace) => {
+                self.is_settled = true;
+                self.source =
+                    Some(if namespace == source.default_namespace() { source } else { source.placed_in(&namespace) });
+            }
+            Err(error) => {
+                self.trouble = error.message;
+                self.source = Some(source);
             }
         }
     }

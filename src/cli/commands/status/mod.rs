@@ -12,12 +12,17 @@ use crate::cli::output::{self, status_text};
 use crate::cli::session::Session;
 use crate::model::{Phase, WaitingOn};
 
+mod awaited;
 mod look;
 
+use awaited::Ask;
 use look::{Look, Looker};
 
 /// How often the cluster is asked while somebody watches.
 const POLL: Duration = Duration::from_secs(2);
+
+/// How long what looks like the end is looked at once more.
+const CONFIRM: Duration = Duration::from_millis(500);
 
 /// Clears the terminal and begins at its top.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -27,6 +32,10 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Works from the cluster alone, with or without a running daemon. With --repo it fetches first, so that a commit that
 /// the daemon has not seen yet counts too: that is what a pipeline wants after a push. Without NAME every managed set
 /// of the namespace is shown.
+///
+/// In a clone of the deploy repository, -w and --timeout wait for its HEAD, or for what its remote is known to have of
+/// it, and never end with how things were at the commit before; --commit names another. A set is at a commit when its
+/// manifest there is in force, so one that the commit does not touch may be there at once; a newer commit passes it.
 ///
 /// Exit code: 0 Healthy, 1 Degraded or Blocked, 3 still going (at the timeout, or when not waiting), 4 Paused,
 /// 2 error; of several workloads the worst, in the order 1, 3, 4, 0.
@@ -38,6 +47,10 @@ pub(crate) struct StatusArgs {
     /// Watches until the rollout has ended, failed, or waits for a person
     #[arg(short, long)]
     watch: bool,
+    /// The commit that it is about: it has ended when the set's manifest there is in force [default: when watching in a
+    /// clone, HEAD as far as it is pushed]
+    #[arg(long, value_name = "REV")]
+    commit: Option<String>,
     /// Waits for that end, at most so long
     #[arg(long, value_name = "DURATION", value_parser = args::duration)]
     timeout: Option<Duration>,
@@ -50,9 +63,17 @@ pub(crate) struct StatusArgs {
 pub(super) fn run(args: &StatusArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let name = args.name.as_ref().map(|name| name.place(&mut context.global)).transpose()?;
     let session = Session::open(&context.global)?;
-    let mut looker = Looker::new(&session, &context.global, name)?;
-    let look = looker.look(context.now())?;
+    let ask = Ask { commit: args.commit.clone(), waits: args.watch || args.timeout.is_some() };
+    let (mut looker, note) = Looker::new(&session, &context.global, name, &ask)?;
+    if let Some(note) = note {
+        context.note(&note)?;
+    }
+    let mut look = looker.look(context.now())?;
     if !args.watch && args.timeout.is_none() {
+        // Sets and pods are read one after the other: what happened in between may look like trouble.
+        if look.items.iter().any(|item| matches!(item.phase, Phase::Degraded | Phase::Blocked)) {
+            look = looker.look(context.now())?;
+        }
         print(args, context, &look)?;
         return Ok(exit(&look.items));
     }
@@ -69,7 +90,7 @@ fn wait(
 ) -> Result<Exit, CliError> {
     let end = args.timeout.map(|timeout| Instant::now() + timeout);
     let mut shown: Option<Vec<Status>> = None;
-    let mut failing = false;
+    let (mut failing, mut confirmed) = (false, false);
     loop {
         let still: Vec<Status> = look.items.iter().map(Status::still).collect();
         if shown.as_ref() != Some(&still) {
@@ -88,8 +109,11 @@ fn wait(
             context.out.flush()?;
             shown = Some(still);
         }
-        let left = end.map_or(POLL, |end| end.saturating_duration_since(Instant::now()).min(POLL));
-        if look.waiting.iter().all(|waiting| !waiting) || left.is_zero() {
+        let settled = look.waiting.iter().all(|waiting| !waiting);
+        // What is the end is looked at twice: sets and pods are read one after the other.
+        let pause = if settled { CONFIRM } else { POLL };
+        let left = end.map_or(pause, |end| end.saturating_duration_since(Instant::now()).min(pause));
+        if (settled && confirmed) || left.is_zero() {
             if !args.watch {
                 print(args, context, &look)?;
             }
@@ -97,7 +121,10 @@ fn wait(
         }
         session.wait(async { tokio::time::sleep(left).await });
         match looker.look(context.now()) {
-            Ok(news) => (look, failing) = (news, false),
+            Ok(news) => {
+                confirmed = settled && same(&look, &news);
+                (look, failing) = (news, false);
+            }
             // It may come back; the last good look stands until then.
             Err(error) if !failing => {
                 failing = true;
@@ -106,6 +133,11 @@ fn wait(
             Err(_) => {}
         }
     }
+}
+
+/// Whether two looks show the same, but for what changes by time alone.
+fn same(one: &Look, other: &Look) -> bool {
+    one.items.iter().map(Status::still).eq(other.items.iter().map(Status::still))
 }
 
 /// A line of progress on stderr.
