@@ -33,7 +33,7 @@ pub(crate) struct Site<'a> {
     pub(crate) repo: Repo,
     /// The daemon's name in the audit log.
     pub(crate) user: String,
-    /// How often the daemon was started.
+    /// How often a daemon was started.
     pub(crate) starts: RefCell<usize>,
     api: Api,
     kubeconfig: PathBuf,
@@ -145,6 +145,7 @@ impl<'a> Site<'a> {
     #[track_caller]
     pub(crate) fn beside(&self, repo: &str, state: &str) -> Beside {
         let log = self.dir.path().join(format!("{state}.log"));
+        *self.starts.borrow_mut() += 1;
         Beside { child: self.run(repo, state, &log).spawn().expect("the daemon starts"), log }
     }
 
