@@ -64,6 +64,7 @@ pub(crate) fn desired(letter: char) -> Desired {
             })),
             hash: hash(letter),
             rest: "rest".into(),
+            rest_as_written: String::new(),
             replicas: Some(6),
             restart: None,
             start: 0,
@@ -72,6 +73,7 @@ pub(crate) fn desired(letter: char) -> Desired {
             adopt: false,
         },
         target: None,
+        stable: None,
         plan: plan(),
         plan_digest: "plan".into(),
     }
@@ -101,6 +103,7 @@ pub(crate) fn at_rest(letter: char) -> Record {
         back: String::new(),
         at: now().as_second() - 3600,
         promoted: false,
+        hashes: 1,
         stated: String::new(),
         hold: None,
         failed: Vec::new(),
@@ -196,6 +199,9 @@ fn pod(ordinal: u32, revision: &str) -> Pod {
         restarts: 0,
         faults: Vec::new(),
         node_lost: false,
+        node: String::new(),
+        gone_by: None,
+        finalizers: Vec::new(),
         longest_run: None,
     }
 }

@@ -128,6 +128,7 @@ pub(crate) fn obstacle(observed: &Observed, now: Timestamp) -> Option<String> {
         manifest: Arc::new(Value::Null),
         hash: set.template.clone(),
         rest: String::new(),
+        rest_as_written: String::new(),
         replicas: None,
         restart: None,
         start: set.start,
@@ -139,6 +140,7 @@ pub(crate) fn obstacle(observed: &Observed, now: Timestamp) -> Option<String> {
         workload: observed.workload.clone(),
         tip,
         target: None,
+        stable: None,
         plan: Plan::default(),
         plan_digest: String::new(),
     };
@@ -150,7 +152,7 @@ pub(crate) fn in_force(desired: &Desired, observed: &Observed) -> bool {
     let Some((record, _)) = before(observed) else { return false };
     let tip = &desired.tip;
     tip.hash == record.target.hash
-        && tip.rest == record.rest
+        && tip.is_rest(&record.rest)
         && tip.restart.as_ref().is_none_or(|restart| *restart == record.target.restart)
 }
 

@@ -9,6 +9,7 @@ use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
 use crate::git::{self, Credentials, SourceConfig};
 use crate::model::{Desired, Observed, Pace, Pods, Progress, RecordState, Sight, WorkloadId};
+use crate::rollout::renew;
 
 /// The repository's address.
 pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
@@ -86,7 +87,9 @@ pub(crate) fn complete(source: &mut Source, wish: &Wish, observed: &Observed) ->
     };
     let target =
         in_force.filter(|commit| !commit.0.is_empty()).and_then(|commit| source.version_at(commit, &desired.workload));
-    Some(Desired { target, ..desired.clone() })
+    let stable = observed.set.as_ref().and_then(renew::asks_for);
+    let stable = stable.and_then(|commit| source.version_at(commit, &desired.workload)).map(|version| version.hash);
+    Some(Desired { target, stable, ..desired.clone() })
 }
 
 /// A workload that the cluster does not have.

@@ -52,6 +52,7 @@ fn record(partition: Partition) -> Record {
         rest: String::new(),
         at: 0,
         promoted: false,
+        hashes: 1,
         stated: String::new(),
         hold: None,
         failed: Vec::new(),

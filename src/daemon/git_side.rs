@@ -10,6 +10,7 @@ use super::sources::{Read, SourceEvent};
 use crate::model::{
     CommitId, Desired, Lineage, LiveSet, Origin, Problem, Record, RecordState, Sight, Wanted, WorkloadId,
 };
+use crate::rollout::renew;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -61,6 +62,8 @@ struct Marked<'a> {
     mark: &'a CommitId,
     /// Whether it is to be compared.
     compared: bool,
+    /// The commit of the stable template, where the record tells templates apart in another way than we do.
+    stable: Option<&'a CommitId>,
 }
 
 impl GitSide {
@@ -211,10 +214,12 @@ impl GitSide {
 
     /// The set's record, where it is of this source.
     fn marked<'a>(&self, set: Option<&'a LiveSet>) -> Option<Marked<'a>> {
-        let RecordState::Is(record, _) = &set?.record else { return None };
+        let set = set?;
+        let RecordState::Is(record, _) = &set.record else { return None };
+        let stable = renew::asks_for(set);
         let mark = record.mark();
         let compared = !self.any_source && !mark.0.is_empty();
-        (!self.is_elsewhere(record)).then_some(Marked { record, mark, compared })
+        (!self.is_elsewhere(record)).then_some(Marked { record, mark, compared, stable })
     }
 
     /// How a commit stands to another; the question where that is not known.
@@ -256,6 +261,15 @@ impl GitSide {
                 let question = Question::Version { commit: target.commit.clone(), workload: workload.clone() };
                 match self.asking.answer(&question) {
                     Some(Answer::Version(version)) => desired.target = version.as_deref().cloned(),
+                    Some(Answer::Lineage(_) | Answer::Recalled(_)) | None => return Err(question),
+                }
+            }
+            if let Some(commit) = marked.stable {
+                let question = Question::Version { commit: commit.clone(), workload: workload.clone() };
+                match self.asking.answer(&question) {
+                    Some(Answer::Version(version)) => {
+                        desired.stable = version.as_deref().map(|version| version.hash.clone());
+                    }
                     Some(Answer::Lineage(_) | Answer::Recalled(_)) | None => return Err(question),
                 }
             }

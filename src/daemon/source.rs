@@ -15,7 +15,9 @@ use crate::git::{
 };
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
 use crate::manifest::{
-    Bound, BoundWorkload, Checks, Document, Manifest, apply_body::rest_digest, bind, bind_for, parse,
+    Bound, BoundWorkload, Checks, Document, Manifest,
+    apply_body::{rest_digest, written_digest},
+    bind, bind_for, parse,
 };
 use crate::model::{
     CommitId, CommitInfo, Desired, Diagnostic, Lineage, Origin, Plan, Problem, TemplateHash, Version, Wanted,
@@ -512,6 +514,7 @@ impl Good {
             workload: workload.clone(),
             tip,
             target: None,
+            stable: None,
             plan: self.plan.clone(),
             plan_digest: self.digest.clone(),
         }
@@ -540,6 +543,7 @@ fn version(manifest: &Manifest, commit: CommitInfo, head: Option<&CommitInfo>) -
         hash: digest.hash,
         restart: digest.restarted_at,
         rest: rest_digest(value),
+        rest_as_written: written_digest(value),
         replicas: manifest.replicas,
         start: value
             .pointer("/spec/ordinals/start")

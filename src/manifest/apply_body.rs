@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::default::{self, Level};
 use super::words::digest;
 
 /// The manifest as it is applied: as written, its strategy ready for a partition, its template another one's if given.
@@ -57,8 +58,30 @@ pub fn to_apply_json(body: &Value) -> String {
 }
 
 /// The digest of everything in a manifest that a commit can change without a new revision: all but the pod template,
-/// the partition and the status. The strategy counts as it is applied: leaving its type out is no other strategy.
+/// the partition and the status.
+///
+/// It is taken of the manifest as a server would default it, so that spelling a default out is no change. `replicas` is:
+/// left out it belongs to somebody else.
 pub fn rest_digest(manifest: &Value) -> String {
+    let mut rest = manifest.clone();
+    if let Some(spec) = rest.get_mut("spec") {
+        let replicas = spec.get("replicas").cloned();
+        if let Some(written) = spec.as_object_mut() {
+            // It does not count, and to default it is the larger part of the work.
+            written.remove("template");
+        }
+        *spec = default::stateful_set(spec, Level::V1_36);
+        if let Some(defaulted) = spec.as_object_mut() {
+            defaulted.remove("replicas");
+            defaulted.extend(replicas.map(|replicas| ("replicas".to_owned(), replicas)));
+        }
+    }
+    written_digest(&rest)
+}
+
+/// The same of the manifest as it is written. The strategy counts as it is applied: leaving its type out is no other
+/// strategy.
+pub fn written_digest(manifest: &Value) -> String {
     let mut rest = manifest.clone();
     if let Some(object) = rest.as_object_mut() {
         object.remove("status");
@@ -182,6 +205,32 @@ mod tests {
             digest
         );
         assert_ne!(with("/spec/replicas", json!(4)), digest);
+        let add = |field: &str, value: Value| {
+            let mut other = base.clone();
+            other["spec"][field] = value;
+            rest_digest(&other)
+        };
+        for (field, default, other) in [
+            ("podManagementPolicy", json!("OrderedReady"), json!("Parallel")),
+            ("revisionHistoryLimit", json!(10), json!(3)),
+            ("minReadySeconds", json!(0), json!(5)),
+            (
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+                json!({"whenDeleted": "Retain", "whenScaled": "Delete"}),
+            ),
+        ] {
+            assert_eq!(add(field, default), digest, "{field}: a default spelled out is no change");
+            assert_ne!(add(field, other), digest, "{field}");
+        }
+        let without = |field: &str| {
+            let mut other = base.clone();
+            other["spec"].as_object_mut().unwrap().remove(field);
+            other
+        };
+        let mut one = without("replicas");
+        one["spec"]["replicas"] = json!(1);
+        assert_ne!(rest_digest(&without("replicas")), rest_digest(&one), "left out it is somebody else's");
         assert_ne!(with("/metadata/name", json!("other")), digest);
         assert_ne!(with("/spec/updateStrategy/rollingUpdate/maxUnavailable", json!(2)), digest);
     }

@@ -41,6 +41,8 @@ pub struct Version {
     /// The digest of everything else that a commit can change without a new revision
     /// (the partition excepted, which is never the manifest's).
     pub rest: String,
+    /// The same of the manifest as it is written, defaults spelled out or not: what an earlier phaseline recorded.
+    pub rest_as_written: String,
     /// `spec.replicas` where the manifest states it; without it the number belongs to an autoscaler.
     pub replicas: Option<u32>,
     /// The `kubectl.kubernetes.io/restartedAt` that the manifest's template states, where it does.
@@ -55,6 +57,13 @@ pub struct Version {
     pub adopt: bool,
 }
 
+impl Version {
+    /// Whether a record says that everything but the template was applied as it is here.
+    pub fn is_rest(&self, recorded: &str) -> bool {
+        self.rest == recorded || (!self.rest_as_written.is_empty() && self.rest_as_written == recorded)
+    }
+}
+
 /// Everything Git says about one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
@@ -65,6 +74,9 @@ pub struct Desired {
     /// The manifest at the commit that the record names as its target, when that is not the tip's and Git still has it:
     /// what a replicas-only commit keeps in force while a newer template waits.
     pub target: Option<Version>,
+    /// The digest of the template at the commit that the record names as stable, where it had to be asked for: the record
+    /// is of a phaseline that tells templates apart in another way.
+    pub stable: Option<TemplateHash>,
     /// The plan at the tip.
     pub plan: Plan,
     /// The plan's digest, to notice an edited one.

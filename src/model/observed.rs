@@ -226,6 +226,12 @@ pub struct Pod {
     pub faults: Vec<ContainerFault>,
     /// The node is lost: it may still run there.
     pub node_lost: bool,
+    /// The node it was bound to; empty without one.
+    pub node: String,
+    /// When it is to be gone by: its deletion and its grace period.
+    pub gone_by: Option<Timestamp>,
+    /// What holds its deletion up.
+    pub finalizers: Vec<String>,
     /// The longest run of a container that has ended, in whole seconds, as far as the statuses tell.
     pub longest_run: Option<i64>,
 }

@@ -134,6 +134,9 @@ pub struct Record {
     /// Whether the current stage's pause was ended by a person.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promoted: bool,
+    /// Which definition of a template's digest its digests are of; left out where it is the first.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub hashes: u32,
     /// The `kubectl.kubernetes.io/restartedAt` that the manifest stated when its template was last applied; empty where it
     /// stated none. A later one on the live template is a wish, until the manifest states another.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -240,6 +243,14 @@ impl Record {
         }
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
+}
+
+fn first() -> u32 {
+    1
+}
+
+fn is_first(hashes: &u32) -> bool {
+    *hashes == first()
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -8,7 +8,8 @@ use crate::manifest::go_json;
 use crate::model::workload::TemplateHash;
 
 /// Which definition of the digest this is. A change of it makes every recorded digest unequal to the template it was
-/// taken of, so a record states the version it was made with.
+/// taken of, so a record states the version it was made with, and takes the new digests of
+/// the same templates (`rollout::renew`).
 pub const HASH_VERSION: u32 = 1;
 
 /// The annotation that `kubectl rollout restart` writes into a template.

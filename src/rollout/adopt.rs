@@ -8,7 +8,7 @@ use crate::model::{
     Action, CommitId, Decision, Desired, LiveSet, Mode, Observed, PARKED, Phase, Pod, Reason, Record, Seen, Verb,
     WaitingOn,
 };
-use crate::revision::digest::restart_mark;
+use crate::revision::digest::{HASH_VERSION, restart_mark};
 
 /// Looks at a set without a record.
 pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet, now: i64) -> Decision {
@@ -74,6 +74,7 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         began: now,
         at: now,
         promoted: false,
+        hashes: HASH_VERSION,
         stated: String::new(),
         hold: None,
         failed: Vec::new(),

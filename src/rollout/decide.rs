@@ -9,7 +9,7 @@ use super::running::{self, Behind};
 use super::start::{self, Entry, Meeting};
 use super::steady::{self, Steady};
 use super::view::{Case, say};
-use super::{adopt, drift, forward, gate, request, rest};
+use super::{adopt, drift, forward, gate, renew, request, rest};
 use crate::model::{
     Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason, Record,
     RecordState, SeenReady, Version, WaitingOn, Wanted,
@@ -107,8 +107,18 @@ fn missing(desired: Option<&Desired>, problem: Option<&Problem>, observed: &Obse
         .with(start::create(desired, now.as_second()))
 }
 
-/// A set with a record of ours.
+/// A set with a record of ours; first with its digests as we make them, in whatever is written next.
 fn owned(case: &Case<'_>, orphaned: bool) -> Decision {
+    let Some(renewed) = renew::renewed(case) else { return with_record(case, orphaned) };
+    let mut decision = with_record(&Case { record: &renewed, ..*case }, orphaned);
+    if decision.actions.is_empty() && decision.waiting_on != Some(WaitingOn::FreshPods) {
+        decision = decision.with(case.note(renewed));
+    }
+    decision.message = joined(renew::WORDS.into(), decision.message);
+    decision
+}
+
+fn with_record(case: &Case<'_>, orphaned: bool) -> Decision {
     let (set, record) = (case.set, case.record);
     let refused = case.observed.refused.is_some();
     let behind = behind(case);
@@ -135,7 +145,7 @@ fn owned(case: &Case<'_>, orphaned: bool) -> Decision {
 
 /// The replicas that the manifest in force states, for the search for drift.
 pub(super) fn stated(desired: Option<&Desired>, record: &Record) -> Option<u32> {
-    desired.filter(|desired| desired.tip.rest == record.rest).and_then(|desired| desired.tip.replicas)
+    desired.filter(|desired| desired.tip.is_rest(&record.rest)).and_then(|desired| desired.tip.replicas)
 }
 
 /// Whether a newer revision waits behind the running rollout.
@@ -166,7 +176,7 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     }
     let target = start::tip(desired, &set.restarted_at, Some(record));
     let same = target.same_pods(&record.target);
-    let sync_due = desired.tip.rest != record.rest;
+    let sync_due = !desired.tip.is_rest(&record.rest);
     if same && !sync_due {
         if !record.done && start::has_failed(record, &record.target) && target.commit != record.target.commit {
             return another_try(case, desired);
@@ -240,7 +250,11 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
 }
 
 fn joined(before: String, more: String) -> String {
-    if before.is_empty() { more } else { format!("{before}; {more}") }
+    match (before.is_empty(), more.is_empty()) {
+        (true, _) => more,
+        (false, true) => before,
+        (false, false) => format!("{before}; {more}"),
+    }
 }
 
 /// Starts the rollout of the tip.
@@ -387,7 +401,11 @@ fn with_trouble(mut decision: Decision, problem: Option<&Problem>, observed: &Ob
         (decision.phase, decision.reason) = (Phase::Blocked, reason);
         decision.waiting_on = Some(WaitingOn::Correction);
     }
-    decision.message = joined(decision.message, message);
+    // Two things, two sentences: what is waited for, and what was refused.
+    if !decision.message.is_empty() {
+        decision.message.push('\n');
+    }
+    decision.message.push_str(&message);
     decision
 }
 

@@ -32,7 +32,7 @@ pub fn waiting(waiting: &WaitingOn, set: &str, now: Timestamp) -> String {
             format!("for `phaseline resume {set} --overwrite` or `--accept`, or `phaseline release {set}`")
         }
         WaitingOn::NewRevisionDecision => {
-            format!("for `phaseline resume {set}` (takes the new commit) or `phaseline promote {set}`")
+            format!("for `phaseline resume {set}`, which takes the new commit, or for another decision")
         }
         WaitingOn::PartitionCommit => "for a commit that lowers the partition in the manifest".into(),
         WaitingOn::Adoption => format!("for `phaseline adopt {set}`"),

@@ -78,14 +78,41 @@ pub fn is_exposed(set: &LiveSet, partition: Partition, ordinal: Ordinal) -> bool
 }
 
 /// Kubernetes' word for what is wrong with a pod; empty where nothing is known.
+///
+/// One steady word where the kubelet tells the same trouble in turns, and the cause that is furthest up: what a pod says of
+/// itself is old news where its node does not answer.
 pub fn trouble(pod: &Pod) -> String {
+    /// How a container that crashes is told of between two pauses.
+    const CRASHED: [&str; 4] = ["Error", "OOMKilled", "ContainerCannotRun", "StartError"];
+    let out_of_memory = pod.faults.iter().any(|fault| fault.reason == "OOMKilled");
+    let crashes = |word: &str| word == "CrashLoopBackOff" || (pod.restarts > 0 && CRASHED.contains(&word));
     match (pod.faults.first(), pod.phase) {
+        _ if pod.node_lost && !pod.node.is_empty() => match pod.ready_since {
+            Some(since) => format!("{} does not answer since {since}", pod.node),
+            None => format!("{} does not answer", pod.node),
+        },
+        (Some(fault), _) if crashes(&fault.reason) && out_of_memory => "CrashLoopBackOff (OOMKilled)".into(),
+        (Some(fault), _) if crashes(&fault.reason) => "CrashLoopBackOff".into(),
+        (Some(fault), _) if fault.reason == "ErrImagePull" => "ImagePullBackOff".into(),
         (Some(fault), _) => fault.reason.clone(),
         (None, PodPhase::Failed) => "Failed".into(),
         (None, PodPhase::Succeeded) => "Succeeded".into(),
         (None, _) if pod.node_lost => "NodeLost".into(),
         (None, _) => String::new(),
     }
+}
+
+/// Why a pod that is being deleted is still there long after it was to be gone; none where it is not.
+fn lingers(pod: &Pod, now: Timestamp) -> Option<String> {
+    /// The kubelet's last report comes a little late.
+    const SLACK_SECONDS: i64 = 10;
+    let since = pod.gone_by.filter(|by| pod.terminating && after(*by, SLACK_SECONDS) < now)?;
+    Some(match pod.finalizers.as_slice() {
+        _ if pod.node_lost && !pod.node.is_empty() => trouble(pod),
+        [] if pod.node.is_empty() => format!("Terminating since {since}"),
+        [] => format!("Terminating since {since}, its kubelet on {} has not let go of it", pod.node),
+        held => format!("Terminating since {since}, held by the finalizer {}", held.join(", ")),
+    })
 }
 
 /// Looks at every pod of the set.
@@ -131,6 +158,7 @@ pub fn ask(question: Question<'_>, now: Timestamp) -> Answer {
         if !pod.ready && !pod.terminating {
             blame.push((ordinal, trouble(pod)));
         }
+        blame.extend(lingers(pod, now).map(|why| (ordinal, why)));
         if pod.terminating {
             wait(WaitingOn::PodGone { ordinal }, &mut answer);
         } else if exposed && !at_target {

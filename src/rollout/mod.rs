@@ -5,8 +5,9 @@
 //! done, [`steady`] by which clocks, [`progress`] whether it has stood still for too long, [`repair`] which broken pod
 //! may be replaced, [`drift`] whether somebody else moved something, `forward` whether the view of Git is new enough,
 //! `frozen` what a set gets in which nothing is advanced, `start` how a rollout begins, `stood` what the pods prove of
-//! the past, `restart` which wish for a restart is in force, `running` how it goes on, `rest` what is left to do when it
-//! does not, `request` what people ask for, and [`explain`] has the words.
+//! the past, `restart` which wish for a restart is in force, [`renew`] what becomes of a record of another phaseline,
+//! `running` how it goes on, `rest` what is left to do when it does not, `request` what people ask for, and [`explain`]
+//! has the words.
 
 mod adopt;
 mod body;
@@ -17,6 +18,7 @@ mod forward;
 mod frozen;
 pub mod gate;
 pub mod progress;
+pub mod renew;
 pub mod repair;
 mod request;
 mod rest;

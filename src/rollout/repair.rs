@@ -94,7 +94,7 @@ pub fn pick(question: Question<'_>, policy: RepairPolicy, progress: &Progress, n
         || gate::own_pods(set, question.pods).any(|other| &other.revision == native && other.ready);
     let key = (pod.ordinal, pod.revision.clone());
     if policy == RepairPolicy::None {
-        return Repair::Stuck(pod.ordinal, "repairPolicy is None: delete the pod yourself");
+        return Repair::Stuck(pod.ordinal, "repairPolicy is None, so that somebody has to delete it");
     }
     if !proven {
         return Repair::Stuck(pod.ordinal, "its replacement would be of a revision that no Ready pod runs");

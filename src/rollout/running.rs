@@ -12,8 +12,8 @@ use super::start::last_stage;
 use super::stood;
 use super::view::{Case, stage_view};
 use crate::model::{
-    Decision, Failed, LiveSet, Mode, Ordinal, PARKED, Partition, Pause, Phase, Pod, Reason, Record, Schedule,
-    StageView, WaitingOn,
+    Decision, Failed, LiveSet, Mode, OnNewRevision, Ordinal, PARKED, Partition, Pause, Phase, Pod, Reason, Record,
+    RepairPolicy, Schedule, StageView, WaitingOn,
 };
 
 /// A newer revision that does not take over yet.
@@ -101,10 +101,41 @@ pub(super) fn go_on(case: &Case<'_>, behind: Behind) -> Decision {
         Mode::Back => whole("back", set, record, answer.verified),
         Mode::Staged | Mode::Full | Mode::Fast => stage_view(&standing, record.partition, answer.verified),
     });
-    if decision.culprit.is_none() {
+    if decision.culprit.is_none() && !is_halted(&decision) {
         decision.culprit = answer.culprit;
     }
+    if let (true, Some(words)) = (decision.actions.is_empty(), superseded(case)) {
+        if !decision.message.is_empty() {
+            decision.message.push('\n');
+        }
+        decision.message.push_str(&words);
+    }
     decision
+}
+
+/// Whether somebody has to decide about a failure: its culprit, if there is one now, is named already.
+fn is_halted(decision: &Decision) -> bool {
+    decision.waiting_on == Some(WaitingOn::Decision)
+}
+
+/// Which pods keep a revision that is neither the target nor stable until their stage comes: after `Restart` there are
+/// three.
+fn superseded(case: &Case<'_>) -> Option<String> {
+    let (set, record) = (case.set, case.record);
+    if !matches!(record.mode, Mode::Staged | Mode::Full) || set.observed_generation < set.generation {
+        return None;
+    }
+    let keeps = |pod: &&Pod| {
+        !gate::is_exposed(set, record.partition, pod.ordinal)
+            && ![&set.update_revision, &set.current_revision].contains(&&pod.revision)
+    };
+    let names: Vec<String> = gate::own_pods(set, &case.observed.pods)
+        .filter(keeps)
+        .map(|pod| format!("{}-{} ({})", case.name(), pod.ordinal, pod.revision))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!("until their stage comes, these pods keep a revision that was superseded: {}", names.join(", "))
+    })
 }
 
 /// A rollout of one step that is done when every pod is.
@@ -159,6 +190,18 @@ fn judge(
         record.failed.iter().find(|failed| failed.commit == record.target.commit && failed.hash == record.target.hash)
     {
         let mut decision = halted(case, failed);
+        // The culprit is the one of now.
+        if answer.culprit.is_some() {
+            decision.culprit.clone_from(&answer.culprit);
+        } else if answer.waiting_on.is_none() {
+            let before = if failed.culprit.is_empty() { String::new() } else { format!(" ({})", failed.culprit) };
+            decision.culprit = None;
+            decision.message = format!(
+                "the stage has failed{before}, but its pods are Ready now: `phaseline retry {}` goes on; or `git revert` the \
+                 commit and push",
+                case.name()
+            );
+        }
         if behind == Behind::Blocking {
             decision.waiting_on = Some(WaitingOn::NewRevisionDecision);
             decision.message =
@@ -183,6 +226,12 @@ fn judge(
             Repair::Stuck(ordinal, why) => {
                 decision.reason = Reason::StuckPod;
                 decision.message = format!("{}-{ordinal} is stuck: {why}", case.name());
+                if record.plan.repair_policy == RepairPolicy::None {
+                    let namespace = &case.observed.workload.namespace;
+                    decision
+                        .message
+                        .push_str(&format!(": `kubectl delete pod {}-{ordinal} -n {namespace}`", case.name()));
+                }
             }
             Repair::From(from) => next = next.into_iter().chain([from]).min(),
             Repair::None | Repair::UnderWay => {}
@@ -448,6 +497,11 @@ pub(super) fn halted(case: &Case<'_>, failed: &Failed) -> Decision {
 /// What a person can do about a failure.
 fn advice(case: &Case<'_>) -> String {
     match case.record.mode {
+        Mode::Staged | Mode::Full if case.record.plan.on_new_revision == OnNewRevision::Block => format!(
+            "advancing has stopped: `git revert` the commit and push, push a fix and let it in with `phaseline resume {0}`, \
+             or `phaseline retry {0}`",
+            case.name()
+        ),
         Mode::Staged | Mode::Full => format!(
             "advancing has stopped: `git revert` the commit and push, push a fix, or `phaseline retry {}`",
             case.name()

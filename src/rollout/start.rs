@@ -10,6 +10,7 @@ use crate::model::{
     Action, ApplyKind, CommitId, Desired, LiveSet, Mode, OnNewRevision, PARKED, Partition, Record, Schedule, Seen,
     Version,
 };
+use crate::revision::digest::HASH_VERSION;
 
 /// How a new target takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,6 +261,7 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         began: now,
         at: now,
         promoted: false,
+        hashes: HASH_VERSION,
         stated: restart::statement(&desired.tip),
         hold: None,
         failed: Vec::new(),

@@ -107,6 +107,10 @@ impl Ways {
                 self.ours(&format!("resume {name} --accept")),
                 self.ours(&format!("release {name}")),
             ],
+            Some(WaitingOn::NewRevisionDecision) if decision.phase == Phase::Degraded => {
+                // What has failed is not promoted.
+                culprit.chain([self.ours(&format!("resume {name}")), self.ours(&format!("retry {name}"))]).collect()
+            }
             Some(WaitingOn::NewRevisionDecision) => {
                 vec![self.ours(&format!("resume {name}")), self.ours(&format!("promote {name}"))]
             }

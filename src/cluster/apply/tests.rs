@@ -36,6 +36,7 @@ fn record() -> Record {
         rest: String::new(),
         at: 0,
         promoted: false,
+        hashes: 1,
         stated: String::new(),
         hold: None,
         failed: Vec::new(),

@@ -37,7 +37,7 @@ pub(crate) fn pod_line(line: &str) -> Result<PodLine, serde_json::Error> {
 /// What a line of a watch of pods says.
 pub(crate) type PodLine = (String, Option<(WorkloadId, Pod)>, String);
 
-fn cut_down(WirePod { metadata, status }: WirePod<'_>) -> Option<(WorkloadId, Pod)> {
+fn cut_down(WirePod { metadata, spec, status }: WirePod<'_>) -> Option<(WorkloadId, Pod)> {
     let (set, ordinal) = parent(&metadata.name)?;
     let owner = metadata.owner_references.iter().find(|owner| owner.controller);
     let ours = match owner {
@@ -73,11 +73,23 @@ fn cut_down(WirePod { metadata, status }: WirePod<'_>) -> Option<(WorkloadId, Po
         restarts: status.containers().map(|container| count(container.restart_count)).max().unwrap_or(0),
         node_lost: &*status.reason == "NodeLost"
             || phase == PodPhase::Unknown
-            || condition("Ready").any(|c| &*c.status == "Unknown"),
+            || condition("Ready").any(|c| &*c.status == "Unknown")
+            || is_given_up(&status),
+        node: spec.node_name.to_string(),
+        gone_by: metadata.deletion_timestamp.as_ref().and_then(|by| by.parse().ok()),
+        finalizers: metadata.finalizers.iter().map(|finalizer| finalizer.chars().take(MAX_MESSAGE).collect()).collect(),
         longest_run: status.containers().filter_map(WireContainer::longest_run).max(),
         faults: faults(&status),
     };
     Some((id, pod))
+}
+
+/// Whether the control plane has taken readiness from it because its node does not answer: a kubelet that does says why,
+/// and its containers are then not all ready.
+fn is_given_up(status: &WireStatus<'_>) -> bool {
+    let is = |kind: &str, wanted: &str| status.conditions.iter().any(|c| &*c.kind == kind && &*c.status == wanted);
+    let silent = status.conditions.iter().any(|c| &*c.kind == "Ready" && &*c.status == "False" && c.reason.is_empty());
+    silent && is("ContainersReady", "True")
 }
 
 /// The set and the number that a pod's name speaks of: `^(.*)-([0-9]+)$`, without leading zeros.
@@ -148,6 +160,8 @@ struct WirePod<'a> {
     #[serde(borrow)]
     metadata: WireMeta<'a>,
     #[serde(borrow, deserialize_with = "or_default")]
+    spec: WireSpec<'a>,
+    #[serde(borrow, deserialize_with = "or_default")]
     status: WireStatus<'a>,
 }
 
@@ -164,11 +178,21 @@ struct WireMeta<'a> {
     resource_version: Text<'a>,
     #[serde(deserialize_with = "time")]
     creation_timestamp: Option<Timestamp>,
-    deletion_timestamp: Option<serde::de::IgnoredAny>,
+    #[serde(borrow)]
+    deletion_timestamp: Option<Text<'a>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    finalizers: Vec<Text<'a>>,
     #[serde(borrow, deserialize_with = "or_default")]
     labels: WireLabels<'a>,
     #[serde(borrow, deserialize_with = "or_default")]
     owner_references: Vec<OwnerReference<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WireSpec<'a> {
+    #[serde(borrow)]
+    node_name: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]

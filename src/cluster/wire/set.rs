@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::owners::Entry;
 use super::{Labels, TemplateDigest, Templates, count, live_template, or_default, workload};
 use crate::model::{LiveSet, Partition, Record, RecordState, Request, WorkloadId};
+use crate::revision::digest::HASH_VERSION;
 
 /// Decodes a StatefulSet.
 ///
@@ -65,6 +66,11 @@ pub(crate) fn max_unavailable(stated: &IntOrString, replicas: u32) -> u32 {
 fn record(text: Option<String>) -> RecordState {
     let Some(text) = text else { return RecordState::Absent };
     match Record::decode(&text) {
+        Ok(record) if record.hashes > HASH_VERSION => RecordState::Unreadable(format!(
+            "it was written by a newer phaseline (its digests are of version {}, this one makes version {HASH_VERSION}): run \
+             that one again, or give the set back with `phaseline release` and take it over with `phaseline adopt`",
+            record.hashes
+        )),
         Ok(record) => RecordState::Is(Box::new(record), text),
         Err(why) => RecordState::Unreadable(why),
     }

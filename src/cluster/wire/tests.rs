@@ -161,6 +161,26 @@ fn readiness_takes_the_doubtful_view() {
     assert!(the_pod(&object).node_lost);
     object["status"] = json!({"phase": "Failed", "reason": "NodeLost"});
     assert!(the_pod(&object).node_lost);
+    // The control plane takes readiness away without a word; a kubelet says why.
+    let all_ready = json!({"type": "ContainersReady", "status": "True"});
+    object["status"] = json!({"phase": "Running", "conditions": [ready("False", "2026-01-01T00:00:09Z"), all_ready]});
+    object["spec"] = json!({"nodeName": "node-3"});
+    let pod = the_pod(&object);
+    assert_eq!((pod.node_lost, pod.node.as_str()), (true, "node-3"));
+    object["status"]["conditions"][0]["reason"] = "ReadinessGatesNotReady".into();
+    assert!(!the_pod(&object).node_lost);
+}
+
+#[test]
+fn what_holds_a_pod_that_is_deleted_is_told() {
+    let mut object = pod_named("web-0");
+    object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z".into();
+    object["metadata"]["finalizers"] = json!(["example.org/backup"]);
+    let pod = the_pod(&object);
+    assert_eq!((pod.terminating, pod.finalizers), (true, vec!["example.org/backup".to_owned()]));
+    assert_eq!(pod.gone_by.unwrap().to_string(), "2026-01-01T00:00:30Z");
+    object["metadata"]["deletionTimestamp"] = "odd".into();
+    assert!(the_pod(&object).terminating, "a time that cannot be read is a deletion all the same");
 }
 
 #[test]

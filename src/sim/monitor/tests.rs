@@ -67,6 +67,7 @@ impl Scene {
             began: 0,
             at: 100,
             promoted: false,
+            hashes: 1,
             stated: String::new(),
             hold: None,
             failed: Vec::new(),

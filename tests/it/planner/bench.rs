@@ -49,6 +49,7 @@ pub(crate) fn version(commit: &str, template: &str, replicas: Option<u32>) -> Ve
         manifest: Arc::new(manifest),
         hash: hash(template),
         rest: format!("rest-{replicas:?}"),
+        rest_as_written: String::new(),
         replicas,
         restart: None,
         start: 0,
@@ -131,6 +132,7 @@ impl Bench {
             began: T0 - 5000,
             at: T0 - 5000,
             promoted: false,
+            hashes: 1,
             stated: String::new(),
             hold: None,
             failed: Vec::new(),
@@ -171,7 +173,14 @@ impl Bench {
             }],
         };
         let mut bench = Self {
-            desired: Desired { workload: workload.clone(), tip, target: None, plan, plan_digest: "plan-1".into() },
+            desired: Desired {
+                workload: workload.clone(),
+                tip,
+                target: None,
+                stable: None,
+                plan,
+                plan_digest: "plan-1".into(),
+            },
             observed: Observed {
                 workload,
                 set: Some(set),
@@ -248,6 +257,9 @@ impl Bench {
             restarts: 0,
             faults: Vec::new(),
             node_lost: false,
+            node: String::new(),
+            gone_by: None,
+            finalizers: Vec::new(),
             longest_run: None,
         };
         self.observed.pods.insert(Ordinal(ordinal), pod);

@@ -396,7 +396,7 @@ fn what_was_made_current_at_zero_replicas_and_never_became_ready_is_no_stable_re
     let decision = bench.decide();
     let [Action::Apply { record, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
     assert_eq!((record.done, record.mode, record.partition), (false, Mode::Install, Partition(0)));
-    bench.record = Record { generation: 3, ..(**record).clone() };
+    bench.record = Record { generation: 3, live: hash("B"), ..(**record).clone() };
     let set = bench.set();
     (set.template, set.partition, set.record) = (hash("B"), Some(Partition(0)), Default::default());
     set.update_revision = "web-B".into();

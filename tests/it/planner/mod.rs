@@ -19,6 +19,7 @@ mod s14_forward;
 mod s15_time;
 mod s16_frozen;
 mod s20_first_rollouts;
+mod s21_versions;
 mod scenarios;
 mod variants;
 mod words;

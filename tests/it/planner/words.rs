@@ -25,7 +25,7 @@ fn every_wait_has_its_sentence() {
         (WaitingOn::DriftDecision, "for `phaseline resume web --overwrite` or `--accept`, or `phaseline release web`"),
         (
             WaitingOn::NewRevisionDecision,
-            "for `phaseline resume web` (takes the new commit) or `phaseline promote web`",
+            "for `phaseline resume web`, which takes the new commit, or for another decision",
         ),
         (WaitingOn::PartitionCommit, "for a commit that lowers the partition in the manifest"),
         (WaitingOn::Adoption, "for `phaseline adopt web`"),

@@ -68,6 +68,7 @@ fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -
         began: now.as_second(),
         at: now.as_second(),
         promoted: false,
+        hashes: crate::revision::digest::HASH_VERSION,
         stated: String::new(),
         hold: None,
         failed: Vec::new(),
@@ -156,6 +157,9 @@ fn pod(ordinal: u32, revision: &str, now: Timestamp) -> Pod {
         restarts: 0,
         faults: Vec::new(),
         node_lost: false,
+        node: String::new(),
+        gone_by: None,
+        finalizers: Vec::new(),
         longest_run: None,
     }
 }

@@ -384,6 +384,9 @@ fn seen(pod: &Pod, owner: &str) -> phaseline::model::Pod {
             .into_iter()
             .collect(),
         node_lost: false,
+        node: String::new(),
+        gone_by: None,
+        finalizers: Vec::new(),
         longest_run: None,
     }
 }

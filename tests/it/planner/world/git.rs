@@ -78,7 +78,7 @@ impl Git {
         let plan = self.tip().plan.clone();
         let plan_digest =
             format!("{:x}", plan.frozen().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte)));
-        Desired { workload: WorkloadId::new("default", "web"), tip, target, plan, plan_digest }
+        Desired { workload: WorkloadId::new("default", "web"), tip, target, stable: None, plan, plan_digest }
     }
 
     fn version(&self, index: usize, bringer: usize) -> Version {
@@ -103,6 +103,7 @@ impl Git {
                 "{:?}/{}/{}/{}/{}",
                 commit.replicas, commit.min_ready, commit.start, commit.when_scaled_delete, commit.adopt
             ),
+            rest_as_written: String::new(),
             replicas: commit.replicas,
             restart: None,
             start: commit.start,
