@@ -12,6 +12,7 @@ use super::commands;
 use super::error::{CliError, Kind};
 use super::logging::Speaker;
 use super::session::Inside;
+use crate::git::Address;
 use crate::model::WorkloadId;
 
 /// Rolls Kubernetes StatefulSets out of Git, stage by stage.
@@ -35,7 +36,7 @@ pub(crate) struct GlobalArgs {
     /// The deploy repository: a path, or a URL (https, ssh, file, or user@host:path)
     #[arg(long, value_name = "URL|PATH", env = "PHASELINE_REPO", hide_env_values = true)]
     #[arg(global = true, hide_short_help = true)]
-    pub(crate) repo: Option<String>,
+    pub(crate) repo: Option<Address>,
     /// The branch that is rolled out [default: the repository's own]
     #[arg(long, value_name = "BRANCH", global = true, hide_short_help = true)]
     pub(crate) branch: Option<String>,

@@ -2,20 +2,20 @@
 
 use super::args::GlobalArgs;
 use super::error::{CliError, Kind};
-use crate::git::{self, GitError, Mirror, Place, SourceConfig};
+use crate::git::{GitError, Mirror, Place, SourceConfig};
 use crate::model::CommitId;
 
 /// The repository of --repo, else the one around the current folder (or of the hook that runs); nothing is fetched.
 pub(crate) fn open(global: &GlobalArgs) -> Result<Mirror, CliError> {
     let path = global.path.as_deref().unwrap_or_default();
-    let Some(repo) = global.repo.as_deref().filter(|repo| !repo.is_empty()) else {
+    let Some(repo) = global.repo.as_ref().filter(|repo| !repo.is_empty()) else {
         return Ok(Mirror::in_place(Place::Here, path)?);
     };
-    let config = SourceConfig { url: repo.to_owned(), ..SourceConfig::default() };
+    let config = SourceConfig { url: repo.reveal().to_owned(), ..SourceConfig::default() };
     match config.local()? {
         Some(folder) => Ok(Mirror::in_place(Place::At(&folder), path)?),
         None => {
-            let message = format!("{} is no repository on this machine", git::shown_address(repo));
+            let message = format!("{repo} is no repository on this machine");
             Err(CliError::new(Kind::Usage, message)
                 .hint("clone it, and name the clone with --repo, or run the command inside of it"))
         }
@@ -25,8 +25,8 @@ pub(crate) fn open(global: &GlobalArgs) -> Result<Mirror, CliError> {
 /// Lets the clone that one stands in count for more than the environment, which names what it is a clone of: `HEAD` and
 /// the files on disk are then its own.
 pub(crate) fn prefer_clone(global: &mut GlobalArgs) {
-    let Some(url) = global.repo.clone().filter(|repo| global.repo_of_environment && !repo.is_empty()) else { return };
-    let config = SourceConfig { url, ..SourceConfig::default() };
+    let Some(repo) = global.repo.clone().filter(|repo| global.repo_of_environment && !repo.is_empty()) else { return };
+    let config = SourceConfig { url: repo.reveal().to_owned(), ..SourceConfig::default() };
     if Mirror::in_place(Place::Here, "").is_ok_and(|mirror| mirror.work_tree().is_some() && mirror.is_clone_of(&config))
     {
         (global.repo, global.repo_of_environment) = (None, false);

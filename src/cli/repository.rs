@@ -7,12 +7,12 @@ use super::known;
 use super::local;
 use super::session::Session;
 use crate::daemon::{Scope, Source, Wish};
-use crate::git::{self, Credentials, SourceConfig};
+use crate::git::{self, Address, Credentials, SourceConfig};
 use crate::model::{Desired, Observed, Pace, Pods, Progress, RecordState, Sight, WorkloadId};
 use crate::rollout::renew;
 
 /// The repository's address.
-pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
+pub(crate) fn named(global: &GlobalArgs) -> Result<Address, CliError> {
     global.repo.clone().filter(|repo| !repo.is_empty()).ok_or_else(|| {
         CliError::new(Kind::Usage, "no repository is named").hint("name one with --repo URL|PATH or PHASELINE_REPO")
     })
@@ -20,7 +20,7 @@ pub(crate) fn named(global: &GlobalArgs) -> Result<String, CliError> {
 
 /// Where manifests come from, as the options say.
 pub(crate) fn config(global: &GlobalArgs) -> Result<SourceConfig, CliError> {
-    let url = named(global)?;
+    let url = named(global)?.reveal().to_owned();
     let state_dir = match &global.state_dir {
         Some(folder) => folder.clone(),
         None => git::state_dir()?,
@@ -55,7 +55,7 @@ pub(crate) fn namespace(global: &GlobalArgs) -> String {
 
 /// The repository of --repo, up to date if it can be; without --repo the one around the current folder, as it is.
 pub(crate) fn fetched_or_here(context: &mut Context<'_>, namespace: &str) -> Result<Source, CliError> {
-    if context.global.repo.as_deref().is_none_or(str::is_empty) {
+    if context.global.repo.as_ref().is_none_or(Address::is_empty) {
         let scope = Scope { default_namespace: namespace.to_owned(), only: Vec::new() };
         let here = local::open(&context.global).map_err(|error| match named(&context.global) {
             Err(unnamed) => unnamed,

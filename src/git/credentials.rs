@@ -16,6 +16,8 @@ use super::source::{Source, Transport};
 const TOKEN_LIMIT: u64 = 64 << 10;
 /// The user name beside a token where none is given: GitHub's; GitLab, Gitea and Bitbucket take any.
 const TOKEN_USER: &str = "x-access-token";
+/// The fewest characters of a query's value that are taken for a secret: shorter ones are words of any message.
+const LEAST_SECRET: usize = 6;
 /// The user name over SSH where none is given: what every Git host uses.
 const SSH_USER: &str = "git";
 /// The keys that `ssh` would try by itself, in its order.
@@ -70,13 +72,37 @@ pub(crate) struct Offers {
     left: Vec<Offer>,
     tried: Vec<String>,
     secrets: Vec<String>,
+    /// Where alone a password may go; none where that is not told by an address.
+    origin: Option<Origin>,
+}
+
+/// Scheme, host and port of an address over http: what a credential is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin(String);
+
+impl Origin {
+    /// None where it is no http address.
+    fn of(url: &str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let own = match scheme.as_str() {
+            "http" => ":80",
+            "https" => ":443",
+            _ => return None,
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
+        let host = host.strip_suffix(own).unwrap_or(&host);
+        Some(Self(format!("{scheme}://{}", host.trim_end_matches(':'))))
+    }
 }
 
 impl Offers {
     /// Collects what there is, and reads the token file.
     pub(crate) fn collect(source: &Source, given: &Credentials) -> Result<Self, GitError> {
         let user = given.username.clone().or_else(|| source.user.as_ref().map(|user| user.reveal().to_owned()));
-        let mut offers = Self { user, left: Vec::new(), tried: Vec::new(), secrets: Vec::new() };
+        let origin = Origin::of(&source.fetch_url);
+        let mut offers = Self { user, left: Vec::new(), tried: Vec::new(), secrets: Vec::new(), origin };
         match &source.transport {
             Transport::Local(_) => {}
             Transport::Http => offers.for_http(source, given)?,
@@ -97,6 +123,10 @@ impl Offers {
             (None, None) => None,
         };
         self.secrets.extend(source.user.iter().chain(&source.password).chain(&password).map(|s| s.reveal().to_owned()));
+        // What a host takes in a query: `?private_token=..`.
+        let query = source.fetch_url.split_once('?').map_or("", |(_, query)| query);
+        let values = query.split(['&', ';']).filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        self.secrets.extend(values.filter(|value| value.len() >= LEAST_SECRET).map(str::to_owned));
         // `git` and `x-access-token` are words, not secrets; hiding them would garble every message.
         self.secrets.retain(|secret| !matches!(secret.as_str(), "git" | TOKEN_USER | "oauth2"));
         match password {
@@ -136,6 +166,12 @@ impl Offers {
         allowed: CredentialType,
         config: Option<&git2::Config>,
     ) -> Result<Cred, git2::Error> {
+        // libgit2 follows a redirect to another port of the host, and to https, and asks for the same credential there.
+        if let Some(origin) = self.origin.as_ref().filter(|origin| Origin::of(url).as_ref() != Some(origin)) {
+            let place = Origin::of(url).map_or_else(|| "another place".to_owned(), |Origin(place)| place);
+            let why = format!("cannot redirect from {} to {place} with a credential", origin.0);
+            return Err(git2::Error::new(ErrorCode::Auth, ErrorClass::Callback, why));
+        }
         let ssh_user = self.user.clone().unwrap_or_else(|| SSH_USER.to_owned());
         if allowed.contains(CredentialType::USERNAME) && !allowed.contains(CredentialType::USER_PASS_PLAINTEXT) {
             return Cred::username(&ssh_user);
@@ -165,6 +201,11 @@ impl Offers {
             }
         }
         Err(git2::Error::new(ErrorCode::Auth, ErrorClass::Callback, "no credential is left to try"))
+    }
+
+    /// The address as the user's Git configuration rewrites it (`url.*.insteadOf`): that is where they are for.
+    pub(crate) fn go_to(&mut self, url: &str) {
+        self.origin = Origin::of(url);
     }
 
     /// What was offered, in words.
@@ -210,4 +251,22 @@ fn needs_no_passphrase(path: &Path) -> bool {
 /// Whether an SSH agent listens: asked first, because libgit2 gives up where none does.
 fn agent_answers() -> bool {
     std::env::var_os("SSH_AUTH_SOCK").is_some_and(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+
+    #[test]
+    fn a_port_and_a_scheme_make_another_origin() {
+        let same = |left: &str, right: &str| Origin::of(left).is_some() && Origin::of(left) == Origin::of(right);
+        for url in ["https://h/x.git", "https://H:443/y", "HTTPS://ann:word@h", "https://h:/z?a=@b"] {
+            assert!(same("https://h/", url), "{url}");
+        }
+        for url in ["http://h/", "https://h:8443/", "https://h.example/", "https://i/", "https://h@i/", "ssh://h/"] {
+            assert!(!same("https://h/", url), "{url}");
+        }
+        assert!(same("http://[::1]:80/x", "http://[::1]/"));
+        assert_eq!(Origin::of("git@h:x"), None);
+    }
 }

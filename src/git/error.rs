@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::model::printable;
 use crate::model::{CommitId, WorkloadId};
 
 /// Longest cause that is kept, in characters: a server may send a page of HTML instead of a reason.
@@ -442,15 +443,10 @@ impl From<&git2::Error> for Cause {
 
 /// One line without control characters (a terminal would obey them), cut after so many characters.
 pub(crate) fn clean(text: &str, limit: usize) -> String {
-    let shown = |c: char| if c.is_control() || is_bidi(c) { ' ' } else { c };
+    let shown = |c: char| if printable::steers(c) { ' ' } else { c };
     let mut out: String = text.chars().take(limit).map(shown).collect();
     if text.chars().nth(limit).is_some() {
         out.push('…');
     }
     out
-}
-
-/// Marks that turn the direction of what follows, with which one text can be made to look like another.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }

@@ -6,6 +6,7 @@
 //! no hook and no filter runs, and links lead nowhere. Everything here is blocking but [`Wakes`]; the daemon calls it on
 //! a thread for blocking work ([`Mirror`] is `Send`).
 
+mod address;
 mod changes;
 mod clone;
 mod copy;
@@ -32,6 +33,7 @@ mod transfer;
 mod watch;
 mod work_tree;
 
+pub use address::{Address, shown as shown_address};
 pub use changes::{FirstParent, MAX_CHANGES};
 pub use clone::CloneHead;
 pub use credentials::Credentials;
@@ -46,6 +48,6 @@ pub use hooks::{HookedRepository, HooksFolder};
 pub use in_place::Place;
 pub use index::{Index, Reader};
 pub use mirror::Mirror;
-pub use source::{SourceConfig, shown_address, state_dir};
+pub use source::{SourceConfig, state_dir};
 pub use watch::{Waker, Wakes};
 pub use work_tree::{AUTHOR as WORK_TREE_AUTHOR, SUBJECT as WORK_TREE_SUBJECT};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use sha2::{Digest, Sha256};
 
+use super::address;
 use super::credentials::{Credentials, Secret};
 use super::error::{GitError, clean};
 
@@ -102,7 +103,7 @@ impl Source {
     /// Checks a source.
     pub(crate) fn parse(config: &SourceConfig) -> Result<Self, GitError> {
         let url = config.url.as_str();
-        let shown_on_error = clean(&without_userinfo(url), 200);
+        let shown_on_error = address::shown(url);
         let bad = |why: &str| GitError::BadUrl { shown: shown_on_error.clone(), why: why.to_owned() };
         if url.is_empty() || url.len() > ADDRESS_LIMIT {
             return Err(bad("it is empty or too long"));
@@ -115,6 +116,10 @@ impl Source {
         }
         let mut source = match url.split_once("://") {
             Some((scheme, rest)) => with_scheme(&scheme.to_ascii_lowercase(), rest).map_err(|why| bad(&why))?,
+            // Neither a path nor a host: taken for either, what stands before the at sign would be shown.
+            None if url.starts_with("//") && url.contains('@') || has_half_a_scheme(url) => {
+                return Err(bad("its scheme is not followed by two slashes"));
+            }
             None => without_scheme(url).map_err(|why| bad(&why))?,
         };
         source.branch = config.branch.as_deref().map(branch).transpose()?;
@@ -159,11 +164,6 @@ impl Source {
     }
 }
 
-/// An address as it may be shown: without user name and password.
-pub fn shown_address(address: &str) -> String {
-    clean(&without_userinfo(address), 200)
-}
-
 fn local(path: &Path) -> Result<Source, String> {
     let path = absolute(path).map_err(|error| error.to_string())?;
     let text = path.to_str().ok_or("its path is no UTF-8")?.to_owned();
@@ -176,6 +176,12 @@ fn local(path: &Path) -> Result<Source, String> {
         branch: None,
         path: Vec::new(),
     })
+}
+
+/// `http:/host`, `https:host`.
+fn has_half_a_scheme(url: &str) -> bool {
+    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(scheme.as_str(), "http" | "https" | "ssh" | "file") && url.len() > scheme.len()
 }
 
 fn with_scheme(scheme: &str, rest: &str) -> Result<Source, String> {
@@ -303,17 +309,6 @@ fn percent_decoded(text: &str) -> Result<String, String> {
         .ok()
         .filter(|text| !text.chars().any(char::is_control))
         .ok_or_else(|| "it holds encoded control characters".into())
-}
-
-/// The address without user information, for a text that may be no address at all.
-fn without_userinfo(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
-    };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
 }
 
 fn branch(name: &str) -> Result<String, GitError> {

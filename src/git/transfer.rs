@@ -17,7 +17,9 @@ use git2::{
     AutotagOption, CertificateCheckStatus, Direction, ErrorClass, ErrorCode, FetchOptions, ObjectType, Oid,
     ProxyOptions, RemoteCallbacks, RemoteHead, RemoteRedirect, RemoteUpdateFlags, Repository, RepositoryOpenFlags,
 };
+use tracing::warn;
 
+use super::address::shown;
 use super::copy;
 use super::credentials::Offers;
 use super::error::{Cause, GitError, clean};
@@ -43,6 +45,8 @@ const MALFORMED: &str = "failed to parse signature";
 pub(crate) const INCOMING: &str = "refs/phaseline-incoming/";
 
 static SERIAL: AtomicU64 = AtomicU64::new(0);
+/// Whether it was said that the user's configuration names another place.
+static SAID_WHERE: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// What is downloaded, and into where.
@@ -237,6 +241,15 @@ fn transfer(
     let repo = Repository::open_bare(dir)?;
     let config = repo.config().ok();
     let mut remote = repo.remote_anonymous(&source.fetch_url)?;
+    if let Ok(rewritten) = remote.url()
+        && rewritten != source.fetch_url
+    {
+        let place = shown(rewritten);
+        if !SAID_WHERE.swap(true, Ordering::Relaxed) {
+            warn!(repository = source.shown, "the Git configuration (url.*.insteadOf) sends fetches to {place}");
+        }
+        offers.lock().unwrap_or_else(PoisonError::into_inner).go_to(rewritten);
+    }
     let callbacks = || {
         let mut callbacks = RemoteCallbacks::new();
         callbacks.credentials(|url, _, allowed| {

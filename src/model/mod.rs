@@ -3,12 +3,13 @@
 //! Floor 0: nothing here may reach for a runtime, a client, the file system or the time of day;
 //! a tidy test reads the sources and holds that.
 
-pub mod decision;
+mod decision;
 pub mod desired;
 pub mod diagnostic;
 pub mod observed;
 pub mod plan;
 pub mod pods;
+pub mod printable;
 pub mod record;
 pub mod sight;
 pub mod workload;

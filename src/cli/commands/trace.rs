@@ -64,7 +64,7 @@ pub(super) fn run(args: &TraceArgs, context: &mut Context<'_>) -> Result<Exit, C
     };
     let revisions = session.wait(read::controller_revisions(&session.cluster, &workload))?;
     let revision = revisions.iter().find(|revision| revision.name == pod.revision);
-    let named = context.global.repo.as_deref().is_some_and(|repo| !repo.is_empty());
+    let named = context.global.repo.as_ref().is_some_and(|repo| !repo.is_empty());
     let history = match repository::fetched_or_here(context, &workload.namespace) {
         Ok(mut source) => source.history(&workload)?,
         Err(error) if named => return Err(error),

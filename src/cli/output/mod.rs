@@ -11,6 +11,7 @@ pub(crate) mod simulation_text;
 pub(crate) mod status;
 pub(crate) mod status_text;
 pub(crate) mod table;
+pub(crate) mod telling;
 pub(crate) mod template;
 pub(crate) mod text;
 pub(crate) mod trace;
@@ -24,6 +25,7 @@ use serde::Serialize;
 
 use super::args::Format;
 use super::error::{CliError, Kind};
+use crate::model::printable;
 
 /// The API version of everything printed by `-o json|yaml`.
 pub(crate) const API_VERSION: &str = "phaseline.dev/v1alpha1";
@@ -39,7 +41,7 @@ pub(crate) fn structured(out: &mut dyn Write, format: Format, value: &impl Seria
 /// Writes JSON, indented, with a line end behind it.
 pub(crate) fn json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CliError::of(Kind::Io, &error))?;
-    Ok(writeln!(out, "{text}")?)
+    Ok(writeln!(out, "{}", printable::json(&text))?)
 }
 
 /// A commit's date as RFC 3339, by its author's clock, as `git log --format=%aI` shows it (newer

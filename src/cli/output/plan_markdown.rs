@@ -233,6 +233,9 @@ fn escaped(words: &str) -> String {
             '@' => safe.push_str("@\u{200b}"),
             '#' => safe.push_str("#\u{200b}"),
             ':' if letters.peek() == Some(&'/') => safe.push_str(":\u{200b}"),
+            // `www.` is a link by itself, `GH-1` an issue, and a version no more than it was.
+            '.' if ends_with(&safe, "www") => safe.push_str("\u{200b}."),
+            '-' if ends_with(&safe, "gh") => safe.push_str("\u{200b}-"),
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '!' | '|' | '~' | '$' => {
                 safe.push('\\');
                 safe.push(letter);
@@ -243,8 +246,25 @@ fn escaped(words: &str) -> String {
     safe
 }
 
+/// Whether text ends with a word, in letters of any case.
+fn ends_with(text: &str, word: &str) -> bool {
+    let end: String = text.chars().rev().take(word.len()).collect();
+    end.chars().rev().collect::<String>().eq_ignore_ascii_case(word)
+}
+
 fn html(words: &str) -> String {
-    text::line(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "@\u{200b}")
+    let words = text::line(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let words = words.replace('@', "@\u{200b}").replace("://", ":\u{200b}//");
+    let at = words.to_ascii_lowercase();
+    let mut safe = String::with_capacity(words.len());
+    let mut from = 0;
+    for (dot, _) in at.match_indices("www.") {
+        safe.push_str(&words[from..dot + 3]);
+        safe.push('\u{200b}');
+        from = dot + 3;
+    }
+    safe.push_str(&words[from..]);
+    safe
 }
 
 /// Words of a length that a list bears.
@@ -270,6 +290,11 @@ mod tests {
         assert_eq!(code("a`b\u{1b}"), "`a'b\u{fffd}`");
         assert_eq!(fence(&["a ```` b", "`"]), "`````");
         assert_eq!(html("<b>@x"), "&lt;b&gt;@\u{200b}x");
+        assert_eq!(
+            escaped("www.evil.example WWW.x awww. GH-12 gh-pages v1.2"),
+            "www\u{200b}.evil.example WWW\u{200b}.x awww\u{200b}. GH\u{200b}-12 gh\u{200b}-pages v1.2"
+        );
+        assert_eq!(html("WWW.x http://y"), "WWW\u{200b}.x http:\u{200b}//y");
     }
 
     #[test]

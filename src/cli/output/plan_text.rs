@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::diff::{self, Op};
+use super::hidden;
 use super::plan::{PlanItem, PlanObject, PlanStage};
 use super::status::Revision;
 use super::table::table;
@@ -98,6 +99,9 @@ fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::
             };
             if color { writeln!(out, "  \x1b[{code}m{line}\x1b[0m")? } else { writeln!(out, "  {line}")? }
         }
+    }
+    if item.fields.iter().flat_map(diff::lines).any(|line| hidden::is_in(&line)) {
+        indented(out, hidden::HOW_TO_SEE)?;
     }
     for conflict in &item.conflicts {
         let (fields, managers) = (conflict.fields.join(", "), conflict.managers.join(", "));

@@ -98,9 +98,8 @@ pub(crate) fn page(
     now: Timestamp,
     color: bool,
 ) -> io::Result<()> {
-    writeln!(out, "{} in namespace {}", item.name, item.namespace)?;
-    let phase = painted(item.phase, color);
-    row(out, "Phase", &format!("{phase} ({})", item.reason))?;
+    writeln!(out, "{} in namespace {}", text::line(&item.name), text::line(&item.namespace))?;
+    writeln!(out, "  {:<9} {} ({})", "Phase:", painted(item.phase, color), item.reason)?;
     if let Some(state) = &item.stage {
         let partition = partition(state.partition);
         row(out, "Stage", &format!("{}, {} pods verified, partition {partition}", stage(state), pods(state)))?;
@@ -167,9 +166,10 @@ pub(crate) fn source_line(source: &SourceState) -> String {
     }
 }
 
+/// A line of a page. Whatever it repeats of a record, of Git or of the cluster may have been written by anybody.
 fn row(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
     let name = if name.is_empty() { String::new() } else { format!("{name}:") };
-    writeln!(out, "  {name:<9} {value}")
+    writeln!(out, "  {name:<9} {}", text::line(value))
 }
 
 fn stage(stage: &StageState) -> String {

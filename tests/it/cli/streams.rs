@@ -108,6 +108,13 @@ fn what_makes_no_sense_is_refused_with_two() {
         (&["run", "--repo", "x", "--listen", ":80"], "--listen is not built yet"),
         (&["run", "--repo", "x", "--interval", "0"], "at least 1s"),
         (&["install", "--repo", "https://ann:hunter2@x/y.git"], "holds a password"),
+        (&["install", "--repo", "https://hunter2@x/y.git"], "holds a password"),
+        (&["install", "--repo", "https://x/y.git?private_token=hunter2"], "holds a password"),
+        (&["install", "--repo", "ann:hunter2@x:y.git"], "holds a password"),
+        (&["install", "--repo", "http:/ann:hunter2@x/y.git"], "holds a password"),
+        (&["run", "--once", "--repo", "http:/ann:hunter2@x/y.git"], "not followed by two slashes"),
+        (&["run", "--once", "--repo", "//ann:hunter2@x/y.git"], "not followed by two slashes"),
+        (&["run", "--once", "--repo", "ann:hunter2@x:y.git"], "its user is no user name"),
         (&["frobnicate"], "unrecognized subcommand"),
     ] {
         let output = program.run(arguments);

@@ -110,8 +110,19 @@ fn a_redirect_to_another_host_is_not_followed() {
     let error = mirror.fetch().unwrap_err();
     assert!(matches!(error, GitError::Redirected { .. }), "{error:?}");
     assert!(other.seen().is_empty());
-    // The same host under another port or path is the same host.
-    server.behave(Manners { redirect: Some(format!("http://127.0.0.1:{}", other.port())), ..Manners::default() });
+    // Another port of the same host is another server: it is not told what the first one is, not even when that one
+    // has asked for it before it sends on.
+    for asks_first in [false, true] {
+        let redirect = Some(format!("http://127.0.0.1:{}", other.port()));
+        server.behave(Manners { redirect, asks_first, ..wants(TOKEN) });
+        let error = mirror.fetch().unwrap_err();
+        assert!(matches!(error, GitError::Redirected { .. }), "{error:?}");
+        assert!(!chain(&error).contains("t0ken"), "{error:?}");
+        let told: Vec<_> = other.seen().into_iter().filter(|it| it.headers.contains_key("authorization")).collect();
+        assert!(told.is_empty(), "{told:?}");
+    }
+    // Without the redirect it is the same server as ever.
+    server.behave(wants(TOKEN));
     assert_eq!(mirror.fetch().unwrap().tip, id(first));
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Manners {
     pub(crate) wants: Option<String>,
     /// Answers everything with a redirect to this address, the rest of the path appended.
     pub(crate) redirect: Option<String>,
+    /// Redirects only who has given the `Authorization` that it wants.
+    pub(crate) asks_first: bool,
     /// Cuts packs off after so many bytes.
     pub(crate) cut: Option<usize>,
     /// Never answers a request whose path holds this.
@@ -84,7 +86,8 @@ fn serve(mut stream: TcpStream, manners: &Manners, seen: &Mutex<Vec<Request>>, r
         thread::sleep(Duration::from_secs(30));
         return;
     }
-    if let Some(place) = &manners.redirect {
+    let known = manners.wants.is_some() && request.headers.get("authorization") == manners.wants.as_ref();
+    if let Some(place) = manners.redirect.as_ref().filter(|_| known || !manners.asks_first) {
         let _ = write!(
             stream,
             "HTTP/1.1 302 Found\r\nLocation: {place}{}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",

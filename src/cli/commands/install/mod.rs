@@ -7,6 +7,7 @@ use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::yaml;
 use crate::cli::repository;
+use crate::git::Address;
 
 mod deployment;
 mod rbac;
@@ -52,7 +53,7 @@ pub(super) fn run(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit,
         check(&repo, args, context)?;
         documents.push(deployment::namespace(&namespace));
         documents.extend(rbac::objects(&namespace, &args.watch_namespace));
-        documents.push(deployment::deployment(&namespace, &repo, args, &context.global));
+        documents.push(deployment::deployment(&namespace, repo.reveal(), args, &context.global));
     } else {
         documents.extend(rbac::objects(&namespace, &args.watch_namespace));
     }
@@ -61,15 +62,14 @@ pub(super) fn run(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit,
 }
 
 /// What would not work in a pod, or would show a secret.
-fn check(repo: &str, args: &InstallArgs, context: &mut Context<'_>) -> Result<(), CliError> {
-    if let Some((_, rest)) = repo.split_once("://") {
-        let authority = rest.split('/').next().unwrap_or_default();
-        if authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
-            return Err(CliError::new(Kind::Usage, "the repository's URL holds a password, which would be printed")
-                .hint("put it into a Secret and name that with --git-token-secret"));
-        }
+fn check(repo: &Address, args: &InstallArgs, context: &mut Context<'_>) -> Result<(), CliError> {
+    if repo.holds_secret() {
+        let message = format!("the address of {repo} holds a password, a token or a user, which would be printed");
+        return Err(CliError::new(Kind::Usage, message)
+            .hint("put a token into a Secret and name that with --git-token-secret, and a user with --git-username"));
     }
-    let is_remote = repo.contains("://") && !repo.starts_with("file://") || is_scp(repo);
+    let address = repo.reveal();
+    let is_remote = address.contains("://") && !address.starts_with("file://") || is_scp(address);
     if !is_remote {
         context.note(&format!("warning: {repo} is a path: it has to be there in the daemon's pod"))?;
     }

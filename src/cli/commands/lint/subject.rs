@@ -206,7 +206,7 @@ fn repository_on_disk(context: &Context<'_>) -> Result<Source, GitError> {
     let path = global.path.as_deref().unwrap_or_default();
     match global.repo.as_ref().filter(|repo| !repo.is_empty()) {
         Some(repo) => {
-            let folder = repo.strip_prefix("file://").unwrap_or(repo);
+            let folder = repo.reveal().strip_prefix("file://").unwrap_or(repo.reveal());
             Source::in_place(Place::At(Path::new(folder)), path, scope)
         }
         None => Source::in_place(Place::Here, path, scope),

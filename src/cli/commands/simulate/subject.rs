@@ -14,7 +14,7 @@ use crate::cli::temporary::Temporary;
 use crate::cli::{local, repository};
 use crate::cluster::{RequestError, read};
 use crate::daemon::{Scope, Source, View};
-use crate::git::{self, GitError, Mirror, Place, SourceConfig};
+use crate::git::{Address, GitError, Mirror, Place, SourceConfig};
 use crate::model::{CommitId, TemplateHash, WorkloadId};
 
 /// The namespace of manifests that state none, where no kubeconfig is asked.
@@ -156,8 +156,8 @@ fn lone_folder(args: &SimulateArgs, global: &GlobalArgs) -> Result<Option<PathBu
 
 /// --repo, where it is a path.
 fn local_folder(global: &GlobalArgs) -> Result<Option<PathBuf>, CliError> {
-    let Some(repo) = global.repo.as_deref().filter(|repo| !repo.is_empty()) else { return Ok(None) };
-    Ok(SourceConfig { url: repo.to_owned(), ..SourceConfig::default() }.local()?)
+    let Some(repo) = global.repo.as_ref().filter(|repo| !repo.is_empty()) else { return Ok(None) };
+    Ok(SourceConfig { url: repo.reveal().to_owned(), ..SourceConfig::default() }.local()?)
 }
 
 /// Files that belong to no repository, or to a part of one.
@@ -184,7 +184,7 @@ fn of_repository(args: &SimulateArgs, global: &GlobalArgs, namespace: &str) -> R
         return Ok(Found { source, commit, not_committed: args.worktree, folder: false, scratch: None });
     }
     if args.worktree {
-        return Err(CliError::new(Kind::Usage, format!("{} has no work tree here", git::shown_address(&fetched))));
+        return Err(CliError::new(Kind::Usage, format!("{fetched} has no work tree here")));
     }
     let mut source = repository::open(global, namespace)?;
     source.refresh()?;
@@ -196,9 +196,9 @@ fn of_repository(args: &SimulateArgs, global: &GlobalArgs, namespace: &str) -> R
 }
 
 /// A repository on this machine; else the address of one that has to be fetched.
-fn open(global: &GlobalArgs) -> Result<(Option<Mirror>, String), CliError> {
+fn open(global: &GlobalArgs) -> Result<(Option<Mirror>, Address), CliError> {
     let Some(repo) = global.repo.clone().filter(|repo| !repo.is_empty()) else {
-        return Ok((Some(local::open(global)?), String::new()));
+        return Ok((Some(local::open(global)?), Address::default()));
     };
     let Some(folder) = local_folder(global)? else { return Ok((None, repo)) };
     let path = global.path.as_deref().unwrap_or_default();

@@ -127,7 +127,7 @@ impl Awaited {
         let passes =
             |newer: &CommitId| *newer != self.commit && source.mirror().contains(newer, &self.commit) == Some(true);
         let target = match observed.set.as_ref().map(|set| &set.record) {
-            Some(RecordState::Is(record, _)) => Some(&record.target.commit),
+            Some(RecordState::Is(record, _)) => Some(record.mark()),
             Some(RecordState::Absent | RecordState::Unreadable(_)) | None => None,
         };
         if let Some(target) = target.filter(|target| passes(target)) {

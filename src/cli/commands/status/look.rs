@@ -61,7 +61,7 @@ impl<'a> Looker<'a> {
         name: Option<&str>,
         ask: &Ask,
     ) -> Result<(Self, Option<String>), CliError> {
-        let named = match global.repo.as_deref() {
+        let named = match &global.repo {
             Some(repo) if !repo.is_empty() => Some(repository::config(global)?),
             Some(_) | None => None,
         };
