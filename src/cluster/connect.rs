@@ -13,6 +13,7 @@ use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tower::{BoxError, Service, ServiceBuilder};
 
+use super::fence::{Fence, Guarded, guarded};
 use super::time::ServerTime;
 
 /// How long a TCP connection to the API server may take to come about.
@@ -46,12 +47,17 @@ impl ConnectOptions {
 pub struct Cluster {
     /// The client; it retries nothing.
     pub client: kube::Client,
-    /// The namespace of the kubeconfig's context, or `default`.
+    /// The namespace of the kubeconfig's context, or `default`; in a pod `default`, for what Git says must not depend on
+    /// where the daemon was put.
     pub default_namespace: String,
+    /// The namespace of the pod that we run in, where we go by its service account.
+    pub pod_namespace: Option<String>,
     /// The API server's address, without credentials.
     pub server: String,
     /// What time it is there.
     pub time: ServerTime,
+    /// Whether writes may be sent now. Open where no Lease is asked for.
+    pub fence: Fence,
 }
 
 impl fmt::Debug for Cluster {
@@ -72,7 +78,11 @@ impl Cluster {
     /// # Errors
     /// See [`ConnectError`]; each one has a [`ConnectError::hint`].
     pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
-        let config = config(options).await?;
+        let (config, in_cluster) = config(options).await?;
+        let (default_namespace, pod_namespace) = match in_cluster {
+            true => ("default".to_owned(), Some(config.default_namespace.clone())),
+            false => (config.default_namespace.clone(), None),
+        };
         if let Some(proxy) = &config.proxy_url {
             return Err(ConnectError::Proxy { host: proxy.host().unwrap_or_default().to_owned() });
         }
@@ -93,10 +103,10 @@ impl Cluster {
             .layer(config.extra_headers_layer().map_err(credentials)?)
             .map_request(move |mut request: Request<Body>| {
                 request.headers_mut().insert(USER_AGENT, agent.clone());
-                request
+                guarded(request)
             })
             .map_err(BoxError::from)
-            .service(legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(https));
+            .service(legacy::Client::builder(TokioExecutor::new()).build::<_, Guarded>(https));
         let url = &config.cluster_url;
         Ok(Self {
             server: format!(
@@ -105,10 +115,18 @@ impl Cluster {
                 url.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default()),
                 url.path().trim_end_matches('/')
             ),
-            client: kube::Client::new(service, &config.default_namespace),
-            default_namespace: config.default_namespace,
+            client: kube::Client::new(service, &default_namespace),
+            default_namespace,
+            pod_namespace,
+            fence: Fence::default(),
             time: ServerTime::default(),
         })
+    }
+
+    /// The same behind a fence: its writes are sent only while that lets them.
+    #[must_use]
+    pub fn behind(self, fence: Fence) -> Self {
+        Self { fence, ..self }
     }
 
     /// A cluster in this process: the embedded one, or a test's script.
@@ -123,16 +141,20 @@ impl Cluster {
         Self {
             client: kube::Client::new(service, "default"),
             default_namespace: "default".into(),
+            pod_namespace: None,
             server: "in-process".into(),
             time: ServerTime::default(),
+            fence: Fence::default(),
         }
     }
 }
 
-/// The kubeconfig, or the service account.
-async fn config(options: &ConnectOptions) -> Result<kube::Config, ConnectError> {
-    let in_cluster =
-        || kube::Config::incluster().map_err(|error| ConnectError::InCluster { source: Cause::of(&error) });
+/// The kubeconfig, or the service account; and whether it is that.
+async fn config(options: &ConnectOptions) -> Result<(kube::Config, bool), ConnectError> {
+    let in_cluster = || match kube::Config::incluster() {
+        Ok(config) => Ok((config, true)),
+        Err(error) => Err(ConnectError::InCluster { source: Cause::of(&error) }),
+    };
     if options.in_cluster {
         return in_cluster();
     }
@@ -161,7 +183,8 @@ async fn config(options: &ConnectOptions) -> Result<kube::Config, ConnectError> 
         });
     }
     let choice = KubeConfigOptions { context: Some(wanted), ..KubeConfigOptions::default() };
-    kube::Config::from_custom_kubeconfig(kubeconfig, &choice).await.map_err(unreadable)
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &choice).await.map_err(unreadable)?;
+    Ok((config, false))
 }
 
 fn unreadable(error: KubeconfigError) -> ConnectError {

@@ -9,6 +9,8 @@
 pub mod apply;
 pub mod connect;
 pub mod exists;
+pub mod fence;
+pub mod lease;
 pub mod read;
 pub mod send;
 pub mod store;
@@ -18,6 +20,8 @@ mod wire;
 
 pub use apply::{FieldFault, Outcome, execute};
 pub use connect::{Cluster, ConnectError, ConnectOptions};
+pub use fence::Fence;
+pub use lease::{Lease, Slot};
 pub use send::RequestError;
 pub use store::Store;
 pub use time::ServerTime;

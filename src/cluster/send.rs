@@ -93,6 +93,26 @@ impl Call {
         .query("fieldValidation", "Strict")
     }
 
+    /// Makes an object of a kind that is ours alone.
+    pub(crate) fn create(resource: &'static str, namespace: &str, manager: &str, body: Vec<u8>) -> Self {
+        Self {
+            method: Method::POST,
+            content: Some(("application/json", body)),
+            ..Self::new("create", resource, namespace, "")
+        }
+        .query("fieldManager", manager)
+    }
+
+    /// Changes an object of a kind that is ours alone.
+    pub(crate) fn merge(resource: &'static str, namespace: &str, name: &str, manager: &str, body: Vec<u8>) -> Self {
+        Self {
+            method: Method::PATCH,
+            content: Some((PatchKind::Merge.content_type(), body)),
+            ..Self::new("patch", resource, namespace, name)
+        }
+        .query("fieldManager", manager)
+    }
+
     /// Deletes a pod. There is no way to delete anything else.
     pub(crate) fn delete_pod(namespace: &str, name: &str, body: Vec<u8>) -> Self {
         Self {
@@ -111,6 +131,16 @@ impl Call {
         self
     }
 
+    /// The same with a deadline of its own.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Whether it changes anything.
+    fn is_write(&self) -> bool {
+        self.method != Method::GET
+    }
+
     /// The kind of patch, where it is one.
     pub(crate) fn patch_kind(&self) -> Option<PatchKind> {
         let (content_type, _) = self.content.as_ref()?;
@@ -125,6 +155,7 @@ impl Call {
             "version" => return "/version".into(),
             "pods" | "configmaps" | "secrets" | "persistentvolumeclaims" => "/api/v1",
             "poddisruptionbudgets" => "/apis/policy/v1",
+            "leases" => "/apis/coordination.k8s.io/v1",
             _ => "/apis/apps/v1",
         };
         let mut uri = group.to_owned();
@@ -317,6 +348,9 @@ pub enum RequestError {
         /// Why.
         source: Cause,
     },
+    /// The Lease is somebody else's, or was not renewed in time: nothing was sent.
+    #[error("not sent: this daemon does not hold the Lease")]
+    NotLeader,
     /// No answer in time: what was asked may have been done.
     #[error("no answer within {seconds} s")]
     TimedOut {
@@ -371,6 +405,7 @@ impl RequestError {
             Self::Unreachable { .. }
             | Self::Tls { .. }
             | Self::Credentials { .. }
+            | Self::NotLeader
             | Self::Unauthorized { .. }
             | Self::Forbidden { .. }
             | Self::Answer { .. } => false,
@@ -391,7 +426,11 @@ impl RequestError {
                 "the credentials are missing or expired; try `kubectl auth whoami` with the same kubeconfig"
             }
             Self::Forbidden { .. } => "a Role or ClusterRole has to allow it",
-            Self::TimedOut { .. } | Self::Interrupted { .. } | Self::Answer { .. } | Self::Undecodable { .. } => "",
+            Self::NotLeader
+            | Self::TimedOut { .. }
+            | Self::Interrupted { .. }
+            | Self::Answer { .. }
+            | Self::Undecodable { .. } => "",
         }
     }
 
@@ -427,12 +466,16 @@ impl RequestError {
     }
 }
 
-/// Sends a request once and reads the whole answer.
+/// Sends a request once and reads the whole answer. A write passes the fence first, and has to be over while it holds.
 ///
 /// # Errors
 /// Where there is no answer; a bad one is a [`Reply`] too.
 pub(crate) async fn send(cluster: &Cluster, call: &Call) -> Result<Reply, RequestError> {
-    let request = call.request()?;
+    let (mut request, mut timeout) = (call.request()?, call.timeout);
+    if call.is_write() {
+        timeout = timeout.min(cluster.fence.left().ok_or(RequestError::NotLeader)?);
+        cluster.fence.onto(&mut request);
+    }
     let exchange = async {
         let asked = Instant::now();
         let response = cluster.client.send(request).await?;
@@ -440,9 +483,9 @@ pub(crate) async fn send(cluster: &Cluster, call: &Call) -> Result<Reply, Reques
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|v| v.to_str().ok()?.trim().parse().ok());
         Ok(Reply { status: response.status(), retry_after, body: response.into_body().collect_bytes().await? })
     };
-    match tokio::time::timeout(call.timeout, exchange).await {
+    match tokio::time::timeout(timeout, exchange).await {
         Ok(answer) => answer.map_err(|error: kube::Error| RequestError::of(cluster, &error)),
-        Err(_) => Err(RequestError::TimedOut { seconds: call.timeout.as_secs() }),
+        Err(_) => Err(RequestError::TimedOut { seconds: timeout.as_secs() }),
     }
 }
 

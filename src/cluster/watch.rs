@@ -12,7 +12,7 @@ use super::send::{Call, Problem, REQUEST_TIMEOUT, RequestError, send};
 use super::wire::{self, Templates};
 use crate::model::{LiveSet, Ordinal, Pod, WorkloadId};
 
-mod lines;
+pub(super) mod lines;
 #[cfg(test)]
 mod tests;
 

@@ -13,16 +13,20 @@ use tracing::{error, info, warn};
 
 use super::asking::Question;
 use super::git_side::{GitSide, Waits};
+use super::leader::{Leader, Presence};
 use super::news::{Listener, News, What};
 use super::pacer::Pacer;
 use super::publish::{self, audit};
+use super::report::{Known, Report};
 use super::sight::RewriteGrace;
 use super::source::Source;
 use super::sources::{SourceEvent, Told, serve};
 use super::worker::{Grounds, Worker};
 use crate::clock::Clock;
-use crate::cluster::{Cluster, ClusterEvent, Outcome, RequestError, Store, execute, read, watch};
-use crate::git::Wakes;
+use crate::cluster::{
+    Cluster, ClusterEvent, Outcome, RequestError, Source as WatchSource, Store, execute, read, watch,
+};
+use crate::git::{Waker, Wakes};
 use crate::model::{Action, Decision, Phase, Pod, WaitingOn, WorkloadId};
 use crate::rollout::{decide, progress};
 
@@ -45,8 +49,14 @@ const EVENT_BUFFER: usize = 1024;
 pub struct RunOptions {
     /// One pass: everything that is due is done, nothing is waited for.
     pub once: bool,
+    /// When a pass that is not over ends all the same.
+    pub timeout: Option<Duration>,
     /// Everything is decided, nothing is written.
     pub observe: bool,
+    /// The Lease on which the daemon shows itself; none: it shows itself to nobody, and writes whoever else does.
+    pub presence: Option<Presence>,
+    /// What is written down on it about the daemon itself.
+    pub about: Report,
     /// The namespaces to watch; none given: all.
     pub namespaces: Vec<String>,
     /// How long the source has to say the same before a rewritten history counts.
@@ -73,10 +83,12 @@ impl RunOptions {
 pub struct Ended {
     /// By workload.
     pub phases: BTreeMap<WorkloadId, Phase>,
+    /// Why it did not come as far as it should have, in a line; none where it did, or was asked to end.
+    pub problem: Option<String>,
 }
 
 /// What came of what was asked for on a workload's behalf.
-struct Finished {
+pub(super) struct Finished {
     workload: WorkloadId,
     what: Came,
 }
@@ -88,21 +100,32 @@ enum Came {
     Pods(Result<(Vec<Pod>, String), RequestError>, Option<u64>),
 }
 
-struct Controller {
-    cluster: Cluster,
-    options: RunOptions,
-    store: Store,
-    git: GitSide,
-    workers: BTreeMap<WorkloadId, Worker>,
-    dirty: BTreeSet<WorkloadId>,
+pub(super) struct Controller {
+    pub(super) cluster: Cluster,
+    pub(super) options: RunOptions,
+    pub(super) store: Store,
+    pub(super) git: GitSide,
+    pub(super) workers: BTreeMap<WorkloadId, Worker>,
+    pub(super) dirty: BTreeSet<WorkloadId>,
     timers: BTreeSet<(Instant, WorkloadId)>,
-    tasks: JoinSet<Finished>,
+    pub(super) tasks: JoinSet<Finished>,
     running: HashMap<Id, WorkloadId>,
     /// Whether the first look at the repository takes long.
     late: bool,
+    /// Why the repository cannot be read, while it cannot.
+    pub(super) git_trouble: Option<String>,
     /// Whether the view was too old at the last look.
     blind: bool,
     pace: Pacer,
+    /// Who leads, and where it is written down what is known.
+    pub(super) leader: Leader,
+    /// Asks for a look at the repository.
+    waker: Option<Waker>,
+    /// Watches that are lost: since when, and why.
+    pub(super) lost: BTreeMap<WatchSource, (Instant, String)>,
+    /// When a pass ends that is not over, and why one was not.
+    pub(super) ends: Option<Instant>,
+    pub(super) problem: Option<String>,
 }
 
 /// Runs until `shutdown` is done (or, with `once`, until nothing is due any more).
@@ -123,14 +146,18 @@ pub async fn run(
         let (cluster, namespaces) = (cluster.clone(), options.namespaces.clone());
         async move { watch(&cluster, &namespaces, event_sender).await }
     });
+    let waker = wakes.as_ref().map(Wakes::waker);
     let told = Told { questions: asked, hurry: hurried };
     let reader = tokio::spawn(serve(source, wakes, told, source_sender, options.clock));
+    let about = Report { started: Some(options.clock.now()), ..options.about.clone() };
+    let (cluster, leader) = Leader::start(options.presence.clone(), cluster, options.clock, about);
     info!(server = cluster.server, observe = options.observe, "phaseline runs");
     let mut controller = Controller {
         store: Store::new(&options.namespaces),
         pace: Pacer::new(options.clock),
         cluster,
         git: GitSide::new(questions, hurry, options.rewrite_grace, options.any_source),
+        ends: options.timeout.filter(|_| options.once).map(|timeout| Instant::now() + timeout),
         options,
         workers: BTreeMap::new(),
         dirty: BTreeSet::new(),
@@ -138,7 +165,12 @@ pub async fn run(
         tasks: JoinSet::new(),
         running: HashMap::new(),
         late: false,
+        git_trouble: None,
         blind: false,
+        leader,
+        waker,
+        lost: BTreeMap::new(),
+        problem: None,
     };
     controller.work(&mut events, &mut source_events, shutdown).await;
     watches.abort();
@@ -156,7 +188,7 @@ impl Controller {
         let mut shutdown = std::pin::pin!(shutdown);
         let mut first_read = std::pin::pin!(tokio::time::sleep(FIRST_READ));
         loop {
-            let next = self.timers.first().map(|(when, _)| *when);
+            let next = self.timers.first().map(|(when, _)| *when).into_iter().chain(self.pass_is_looked_at()).min();
             let timer = async {
                 match next {
                     Some(when) => tokio::time::sleep_until(when).await,
@@ -165,15 +197,19 @@ impl Controller {
             };
             tokio::select! {
                 biased;
-                () = &mut shutdown => return,
+                () = &mut shutdown => {
+                    self.problem = self.options.once.then(|| "asked to end before the pass was over".to_owned());
+                    return;
+                }
+                () = self.leader.changed() => self.takes_over(),
                 Some(joined) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.finished(joined),
                 event = events.recv() => match event {
                     Some(event) => self.heard(event),
-                    None => return warn!("the watches have ended"),
+                    None => return self.problem = Some("the watches of the cluster have ended".into()),
                 },
                 event = source_events.recv() => match event {
                     Some(event) => self.read(event),
-                    None => return warn!("the repository is read no more"),
+                    None => return self.problem = Some("the repository is read no more".into()),
                 },
                 () = timer => {}
                 () = &mut first_read, if !self.late && !self.git.asked => self.late = true,
@@ -187,10 +223,12 @@ impl Controller {
                 // What was to come in so much time may be due, or due later.
                 self.dirty.extend(self.workers.keys().cloned());
             }
+            let skew = self.pace.skew();
+            self.leader.knows(|report| std::mem::replace(&mut report.skew_seconds, skew) != skew);
             self.ring(now);
             self.look_at_dirty().await;
             self.git.hurry();
-            if self.options.once && self.is_idle() {
+            if self.options.once && self.pass_is_over(Instant::now()) {
                 return;
             }
         }
@@ -201,16 +239,43 @@ impl Controller {
         self.cluster.time.now(self.options.clock.now(), Instant::now())
     }
 
+    /// The lead has come or gone. What was only looked at so far is looked at again, and said.
+    fn takes_over(&mut self) {
+        if !self.leader.leads() {
+            for worker in self.workers.values_mut() {
+                worker.said = None;
+            }
+            return;
+        }
+        // Whoever led may have read something newer.
+        if let Some(waker) = &self.waker {
+            waker.wake();
+        }
+        for worker in self.workers.values_mut() {
+            worker.starts_afresh();
+        }
+        self.dirty.extend(self.workers.keys().cloned());
+    }
+
     /// Takes in news from the cluster.
     fn heard(&mut self, event: ClusterEvent) {
+        self.note_lost(&event);
         let changed = self.store.apply(event, Instant::now());
         self.dirty.extend(changed);
     }
 
     /// Takes in news from Git.
     fn read(&mut self, event: SourceEvent) {
+        if let SourceEvent::Read(read) = &event {
+            let unread = Some(&read.trouble).filter(|trouble| !trouble.is_empty());
+            self.git_trouble = read.fetched.as_ref().err().or(unread).cloned();
+            let now = self.options.clock.now();
+            self.leader.knows(|report| report.note_source(self.git_trouble.as_deref(), now));
+        }
         let (dirty, all) = self.git.read(event);
         self.dirty.extend(dirty);
+        let commit = self.git.view.as_ref().map(|view| view.commit.id.0.clone()).unwrap_or_default();
+        self.leader.knows(|report| std::mem::replace(&mut report.commit, commit.clone()) != commit);
         if all {
             self.dirty.extend(self.store.workloads().into_iter().cloned());
         }
@@ -298,6 +363,7 @@ impl Controller {
                 continue;
             }
             let worker = self.workers.entry(workload.clone()).or_default();
+            worker.queued = false;
             // It is looked at again when its request comes back.
             if worker.busy || self.waits_for_git(&workload) {
                 continue;
@@ -326,6 +392,7 @@ impl Controller {
         if let Some(due) = self.workers.remove(workload).and_then(|worker| worker.due) {
             self.timers.remove(&(due, workload.clone()));
         }
+        self.leader.knows(|report| report.note(workload, None));
     }
 
     /// Decides about one workload.
@@ -349,10 +416,18 @@ impl Controller {
             Waits::No => false,
             Waits::ForAnswer => true,
             Waits::ForRoom => {
-                self.wake_at(workload.clone(), Instant::now() + FULL_QUEUE);
+                self.queue(workload.clone());
                 true
             }
         }
+    }
+
+    /// It is looked at again when there may be room.
+    fn queue(&mut self, workload: WorkloadId) {
+        if let Some(worker) = self.workers.get_mut(&workload) {
+            worker.queued = true;
+        }
+        self.wake_at(workload, Instant::now() + FULL_QUEUE);
     }
 
     /// Publishes a decision and sends its actions off.
@@ -364,7 +439,9 @@ impl Controller {
         worker.meet(&grounds);
         let refused_until = worker.refused_until(&grounds);
         let time = self.cluster.time.now(self.options.clock.now(), now);
-        let is_news = publish::say(&workload, &decision, &mut worker.said, time);
+        let leads = self.leader.leads();
+        // Whoever stands by says nothing: the one who leads does.
+        let is_news = leads && publish::say(&workload, &decision, &mut worker.said, time);
         let requeue = decision.requeue.map(|when| {
             let wait = Duration::try_from(when.duration_since(time)).unwrap_or_default();
             now + wait.max(Duration::from_millis(10))
@@ -372,14 +449,18 @@ impl Controller {
         if let (true, Some(said)) = (is_news, &worker.said) {
             self.options.tell(&workload, What::Is(said.clone()));
         }
+        let known = Known::of(&decision, &worker.failing);
+        self.leader.knows(|report| report.note(&workload, known));
         let reads = decision.waiting_on == Some(WaitingOn::FreshPods);
-        if !reads && (decision.actions.is_empty() || self.options.observe) {
+        if !leads || !reads && (decision.actions.is_empty() || self.options.observe) {
             if is_news {
                 for action in &decision.actions {
                     info!(%workload, "would: {}", publish::describe(action));
                 }
             }
-            if let Some(when) = requeue.into_iter().chain(refused_until).min() {
+            // What is due is the other one's to do, where this one stands by: it is not looked at in a circle.
+            let overdue = !leads && !decision.actions.is_empty();
+            if let Some(when) = requeue.filter(|_| !overdue).into_iter().chain(refused_until).min() {
                 self.wake_at(workload, when);
             }
             return;
@@ -390,7 +471,7 @@ impl Controller {
         }
         if self.tasks.len() >= REQUESTS_AT_ONCE {
             // One that ends makes room.
-            self.wake_at(workload, now + FULL_QUEUE);
+            self.queue(workload);
             return;
         }
         worker.busy = true;
@@ -430,17 +511,6 @@ impl Controller {
         self.timers.insert((when, workload));
     }
 
-    /// Whether one pass is over: both sides told everything, nothing is on its way, nothing has to be sent again.
-    fn is_idle(&self) -> bool {
-        let now = Instant::now();
-        self.git.asked
-            && self.git.asking.is_idle()
-            && self.tasks.is_empty()
-            && self.dirty.is_empty()
-            && self.store.view_age(now).is_some()
-            && !self.workers.values().any(|worker| worker.not_before.is_some_and(|when| when > now))
-    }
-
     /// Lets requests under way end.
     async fn end(mut self) -> Ended {
         let drained = tokio::time::timeout(GRACE, async {
@@ -453,6 +523,8 @@ impl Controller {
             warn!("a request did not end in time; its outcome is found out at the next start");
         }
         let phases = self.workers.iter().filter_map(|(name, worker)| Some((name.clone(), worker.phase?))).collect();
-        Ended { phases }
+        // After the last write: nobody else begins before.
+        self.leader.end().await;
+        Ended { phases, problem: self.problem }
     }
 }

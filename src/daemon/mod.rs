@@ -6,17 +6,23 @@
 
 mod asking;
 mod controller;
+mod election;
 mod git_side;
+mod leader;
 mod news;
 mod pacer;
+mod pass;
 mod publish;
+pub mod report;
 mod sight;
 mod source;
 mod sources;
 mod worker;
 
 pub use controller::{Ended, RunOptions, run};
+pub use leader::Presence;
 pub use news::{Listener, News, What};
 pub use publish::Said;
+pub use report::Report;
 pub use sight::RewriteGrace;
 pub use source::{Contents, HistoryEntry, Parsed, Recalled, Scope, Source, Tip, View, Wish};

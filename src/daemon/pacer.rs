@@ -78,6 +78,11 @@ impl Pacer {
         news
     }
 
+    /// By how many seconds our clock is ahead, where that is worth a word.
+    pub(super) fn skew(&self) -> Option<i64> {
+        (self.ahead.abs() > SKEW_SAID).then_some(self.ahead)
+    }
+
     /// What a decision is to know.
     pub(super) fn now(&self, now: Instant) -> Pace {
         let steady = now.saturating_duration_since(self.began);

@@ -20,6 +20,9 @@ const FIRST_MOVED: Duration = Duration::from_millis(50);
 /// The longest one: that others write to a set as well is no trouble, only bad luck.
 const LONGEST_MOVED: Duration = Duration::from_secs(2);
 
+/// Failures in a row after which one pass gives a workload up.
+const TRIES_OF_A_PASS: u32 = 6;
+
 /// What was decided on when the server refused something: the same is not sent again before one of these changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grounds {
@@ -69,6 +72,10 @@ pub(super) struct Worker {
     pub(super) busy: bool,
     /// Failures in a row.
     failures: u32,
+    /// What the last request came to, where it came to nothing; empty else.
+    pub(super) failing: String,
+    /// Whether it waits for room in a queue.
+    pub(super) queued: bool,
     /// Nothing is sent before that.
     pub(super) not_before: Option<Instant>,
     /// When it wants to be looked at again.
@@ -98,19 +105,33 @@ impl Worker {
         }
     }
 
+    /// Whether it was tried so often that another try is for another pass.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.failures >= TRIES_OF_A_PASS
+    }
+
+    /// What was met while another one led is no reason to wait.
+    pub(super) fn starts_afresh(&mut self) {
+        (self.failures, self.not_before) = (0, None);
+        self.failing.clear();
+    }
+
     /// Takes in what came of an action.
     pub(super) fn took(&mut self, outcome: &Outcome, grounds: Grounds, now: Instant) {
         match outcome {
             Outcome::Done(_) => {
                 (self.failures, self.not_before, self.refused) = (0, None, None);
+                self.failing.clear();
             }
             Outcome::Moved(_) => self.back_off(FIRST_MOVED, LONGEST_MOVED, now),
             Outcome::Conflict { .. } | Outcome::Refused { .. } => {
+                self.failing.clear();
                 if let Some((reason, message)) = outcome.refusal() {
                     self.refuse(grounds, reason, message, now);
                 }
             }
-            Outcome::Failed { retry_after, .. } => {
+            Outcome::Failed { message, retry_after } => {
+                self.failing.clone_from(message);
                 self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
                 if let Some(after) = retry_after {
                     self.not_before = self.not_before.max(Some(now + (*after).min(LONGEST_BACKOFF)));

@@ -15,7 +15,8 @@ use crate::cli::embedded::{EmbeddedArgs, Served, address};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
 use crate::cluster::{Cluster, ConnectOptions};
-use crate::daemon::{self, Ended, RewriteGrace, RunOptions, Scope, Source};
+use crate::daemon::report::{Followed, Report};
+use crate::daemon::{self, Ended, Presence, RewriteGrace, RunOptions, Scope, Source};
 use crate::git::Wakes;
 use crate::model::Phase;
 
@@ -25,6 +26,9 @@ const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/tok
 /// As whom the daemon is known to an embedded cluster.
 const DAEMON: &str = "system:serviceaccount:phaseline-system:phaseline";
 
+/// How long one pass may take where nobody says.
+const ONCE: Duration = Duration::from_secs(600);
+
 /// Asking more often than that serves nobody: a local push wakes at once.
 const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -33,6 +37,9 @@ const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 /// Wakes when a local repository is pushed to, at the interval, and on SIGHUP. SIGTERM and SIGINT end it between two
 /// writes; started again, it goes on from where the sets say it was. With -n only that namespace is watched and
 /// touched, without it all of them.
+///
+/// What it knows it writes down on a Lease, for `status` to read. With --leader-elect it also writes to sets only while
+/// it holds that Lease: of several daemons that look after the same, one does, and another one takes over.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// How often the repository is asked for news
@@ -50,9 +57,21 @@ pub(crate) struct RunArgs {
     /// A namespace to watch; may be repeated [default: --namespace, else all]
     #[arg(long, value_name = "NAME", conflicts_with = "all_namespaces")]
     watch_namespace: Vec<String>,
-    /// Does what is due now, waits for nothing, and ends; 1 if something is Degraded or Blocked
+    /// The namespace of manifests that state none [default: --namespace, else the kubeconfig's, else `default`]
+    #[arg(long, value_name = "NAME")]
+    default_namespace: Option<String>,
+    /// Writes only while it holds its Lease: several daemons may run, one acts
+    #[arg(long, conflicts_with = "observe")]
+    leader_elect: bool,
+    /// The namespace of its Lease [default: the pod's, else the kubeconfig's]
+    #[arg(long, value_name = "NAME")]
+    lease_namespace: Option<String>,
+    /// Does what is due now, waits for nothing, and ends: 1 if something is Degraded or Blocked, 2 if it could not
     #[arg(long)]
     once: bool,
+    /// How long --once may take [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "once")]
+    timeout: Option<Duration>,
     /// Decides everything and writes nothing
     #[arg(long)]
     observe: bool,
@@ -126,16 +145,38 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
         } else {
             (Cluster::connect(&options).await?, None)
         };
-        let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
+        let namespace = args.default_namespace.as_ref().or(global.namespace.as_ref());
+        let namespace = namespace.unwrap_or(&cluster.default_namespace).clone();
         let namespaces = namespaces(args, global);
-        let scope = Scope { default_namespace: namespace, only: namespaces.clone() };
+        let scope = Scope { default_namespace: namespace.clone(), only: namespaces.clone() };
         let source = Source::open(&config, scope)?;
+        let about = Report {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            source: Followed {
+                url: source.url().to_owned(),
+                branch: config.branch.clone().unwrap_or_default(),
+                path: config.path.clone(),
+            },
+            default_namespace: namespace,
+            namespaces: namespaces.clone(),
+            ..Report::default()
+        };
+        // A pass that nobody else is to know of leaves what the daemon wrote down alone.
+        let shows = !args.observe && (!args.once || args.leader_elect);
+        let presence = match (shows, embedded) {
+            (false, _) => None,
+            (true, true) => Some(presence(args, cluster.clone(), &about)),
+            (true, false) => Some(presence(args, Cluster::connect(&options).await?, &about)),
+        };
         info!(repository = source.url(), "follows");
         let wakes = (!args.once).then(|| Wakes::new(source.local(), args.interval));
         let options = RunOptions {
             once: args.once,
+            timeout: Some(args.timeout.unwrap_or(ONCE)),
             observe: args.observe,
             namespaces,
+            presence,
+            about,
             rewrite_grace: RewriteGrace(args.rewrite_grace),
             ..RunOptions::default()
         };
@@ -150,8 +191,30 @@ pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<Exit, Cli
     // A fetch that hangs must not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let ended = ended?;
+    if let Some(problem) = ended.problem {
+        return Err(CliError::new(Kind::Cluster, problem));
+    }
     let bad = ended.phases.values().any(|phase| matches!(phase, Phase::Degraded | Phase::Blocked));
     Ok(if args.once && bad { Exit::of(1) } else { Exit::OK })
+}
+
+/// How the daemon shows itself.
+fn presence(args: &RunArgs, cluster: Cluster, about: &Report) -> Presence {
+    let home = args.lease_namespace.as_ref().or(cluster.pod_namespace.as_ref()).unwrap_or(&cluster.default_namespace);
+    let Followed { url, branch, path } = &about.source;
+    let parts = [&[url.as_str(), branch, path, &about.default_namespace][..], &names(&about.namespaces)].concat();
+    Presence {
+        namespace: home.clone(),
+        elect: args.leader_elect,
+        // No part of it has a line feed in it.
+        after: parts.join("\n"),
+        me: Presence::identity(&super::people::host().unwrap_or_default()),
+        cluster,
+    }
+}
+
+fn names(namespaces: &[String]) -> Vec<&str> {
+    namespaces.iter().map(String::as_str).collect()
 }
 
 /// An embedded cluster, and its server where kubectl is to see it.

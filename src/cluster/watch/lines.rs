@@ -12,7 +12,7 @@ use crate::cluster::send::{Call, Problem, RequestError};
 const MAX_LINE: usize = 8 << 20;
 
 /// An open watch.
-pub(super) struct Lines {
+pub(in crate::cluster) struct Lines {
     body: Body,
     buffer: Vec<u8>,
     /// Where the next line begins in the buffer, and from where on it was not yet looked at for an end.
@@ -26,7 +26,7 @@ pub(super) struct Lines {
 ///
 /// # Errors
 /// See [`RequestError`].
-pub(super) async fn open(cluster: &Cluster, call: &Call) -> Result<Lines, RequestError> {
+pub(in crate::cluster) async fn open(cluster: &Cluster, call: &Call) -> Result<Lines, RequestError> {
     let mut request = call.request()?;
     // Newer servers compress each event on its own, which only they understand.
     request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -50,7 +50,7 @@ impl Lines {
     ///
     /// # Errors
     /// Where the connection breaks.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, kube::Error> {
+    pub(in crate::cluster) async fn next(&mut self) -> Result<Option<String>, kube::Error> {
         loop {
             while let Some(end) = self.buffer[self.seen..].iter().position(|byte| *byte == b'\n') {
                 let end = self.seen + end;

@@ -187,23 +187,31 @@ fn install_prints_what_was_asked_for() {
     let program = Program::new();
     let rbac = out(&program.run(&["install", "--rbac-only", "--watch-namespace", "a", "--watch-namespace", "b"]));
     let kinds: Vec<&str> = rbac.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
-    assert_eq!(kinds, ["ServiceAccount", "Role", "RoleBinding", "Role", "RoleBinding"]);
+    assert_eq!(kinds, ["ServiceAccount", "Role", "RoleBinding", "Role", "RoleBinding", "Role", "RoleBinding"]);
     let all =
         program.run(&["install", "--repo", "git@x:y.git", "--ssh-secret", "key", "--image", "r/p:1", "-n", "ops"]);
     let text = out(&all);
     let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
-    assert_eq!(kinds, ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Deployment"]);
+    // The namespace that was named may be there, with labels of its own: it is nobody's to change.
+    let rights = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+    assert_eq!(kinds, [&rights[..], &["Deployment"]].concat());
     for line in [
         "        - --cluster=in-cluster",
         "        - --repo=git@x:y.git",
         "        - --ssh-key=/etc/phaseline/git/ssh-privatekey",
         "  namespace: ops",
-        "    type: Recreate",
+        "  replicas: 2",
+        "        - --leader-elect",
+        "        - --default-namespace=default",
         "          readOnlyRootFilesystem: true",
         "        runAsNonRoot: true",
         "        image: r/p:1",
     ] {
         assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
     }
-    assert_eq!(err(&all), "");
+    assert_eq!(err(&all), "note: namespace ops is not among the manifests: it has to be there\n");
+    let own = out(&program.run(&["install", "--repo", "git@x:y.git", "--default-namespace", "data"]));
+    let kinds: Vec<&str> = own.lines().filter_map(|line| line.strip_prefix("kind: ")).collect();
+    assert_eq!(kinds, [&["Namespace"][..], &rights, &["Deployment"]].concat());
+    assert!(own.lines().any(|line| line == "        - --default-namespace=data"), "{own}");
 }

@@ -134,6 +134,7 @@ impl<'a> Site<'a> {
         // Ended with this thread, however it ends.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_phaseline"), "run", "--repo", repo]);
+        command.args(["--lease-namespace", &self.ns]);
         command.arg("--kubeconfig").arg(&self.kubeconfig).args(["--interval", "5s"]);
         command.args(["-n", &self.ns]).arg("--state-dir").arg(self.dir.path().join(state));
         command.env_remove("KUBECONFIG").env("HOME", self.dir.path()).env("NO_COLOR", "1").stdin(Stdio::null());

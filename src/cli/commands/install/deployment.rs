@@ -1,4 +1,4 @@
-//! The daemon's pod: one of it, without rights on its node.
+//! The daemon's pods: two of them, of which one leads, without rights on their nodes.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,10 @@ pub(super) fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 }
 
-/// The Deployment: a new pod starts when the old one has gone, so that there are never two.
+/// How many there are: one that acts, and one that takes over.
+const REPLICAS: u32 = 2;
+
+/// The Deployment. That only one pod acts is the Lease's to see to; on two nodes, where there are two.
 pub(super) fn deployment(namespace: &str, repo: &str, args: &InstallArgs, global: &GlobalArgs) -> Value {
     let selector = json!({"app.kubernetes.io/name": NAME});
     let (mut volumes, mut mounts) = (
@@ -39,13 +42,19 @@ pub(super) fn deployment(namespace: &str, repo: &str, args: &InstallArgs, global
         "kind": "Deployment",
         "metadata": {"name": NAME, "namespace": namespace, "labels": labels()},
         "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
+            "replicas": REPLICAS,
             "selector": {"matchLabels": selector},
             "template": {
                 "metadata": {"labels": labels()},
                 "spec": {
                     "serviceAccountName": NAME,
+                    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
+                        "weight": 100,
+                        "podAffinityTerm": {
+                            "labelSelector": {"matchLabels": selector},
+                            "topologyKey": "kubernetes.io/hostname",
+                        },
+                    }]}},
                     "securityContext": {
                         "runAsNonRoot": true,
                         "runAsUser": USER,
@@ -78,7 +87,10 @@ pub(super) fn deployment(namespace: &str, repo: &str, args: &InstallArgs, global
 
 /// The command line in the pod.
 fn arguments(repo: &str, args: &InstallArgs, global: &GlobalArgs) -> Vec<String> {
-    let mut line = vec!["run".to_owned(), "--cluster=in-cluster".to_owned(), format!("--repo={repo}")];
+    let mut line = ["run", "--cluster=in-cluster", "--leader-elect"].map(str::to_owned).to_vec();
+    line.push(format!("--repo={repo}"));
+    // In words, so that it is seen in the cluster what `plan` and `lint` have to be told elsewhere.
+    line.push(format!("--default-namespace={}", args.default_namespace));
     let mut option = |name: &str, value: Option<String>| {
         line.extend(value.map(|value| format!("--{name}={value}")));
     };

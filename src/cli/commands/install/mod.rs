@@ -7,13 +7,14 @@ use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::yaml;
 use crate::cli::repository;
+use crate::daemon::report::HOME;
 use crate::git::Address;
 
 mod deployment;
 mod rbac;
 
-/// The namespace of the daemon where none is named.
-const NAMESPACE: &str = "phaseline-system";
+/// The namespace of the daemon where none is named: it is ours, and made with the rest.
+const NAMESPACE: &str = HOME;
 
 /// The name of everything that is made.
 const NAME: &str = "phaseline";
@@ -21,8 +22,9 @@ const NAME: &str = "phaseline";
 /// Prints the manifests that run the daemon in a cluster
 ///
 /// `phaseline install --repo URL | kubectl apply -f -`. The daemon may read StatefulSets and pods, write StatefulSets
-/// and delete a pod that a newer decision left broken: no Secrets, no claims, no wildcards. --namespace is the
-/// daemon's own [default: phaseline-system]; what it looks after is named with --watch-namespace.
+/// and delete a pod that a newer decision left broken, and keep a Lease in its own namespace: no Secrets, no claims, no
+/// wildcards. Two pods run, and one of them acts. --namespace is the daemon's own: phaseline-system, which is printed
+/// too, or one that is there already and stays as it is. What it looks after is named with --watch-namespace.
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
     /// The image to run
@@ -31,6 +33,9 @@ pub(crate) struct InstallArgs {
     /// A namespace to look after, with a Role in it; may be repeated [default: all, with a ClusterRole]
     #[arg(long, value_name = "NAME")]
     watch_namespace: Vec<String>,
+    /// The namespace of manifests that state none
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    default_namespace: String,
     /// A Secret in the daemon's namespace with a token for the repository under the key `token`
     #[arg(long, value_name = "NAME")]
     git_token_secret: Option<String>,
@@ -51,7 +56,12 @@ pub(super) fn run(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit,
     if !args.rbac_only {
         let repo = repository::named(&context.global)?;
         check(&repo, args, context)?;
-        documents.push(deployment::namespace(&namespace));
+        if namespace == NAMESPACE {
+            documents.push(deployment::namespace(&namespace));
+        } else {
+            // Somebody else's, with labels of its own, which an apply of ours would change.
+            context.note(&format!("note: namespace {namespace} is not among the manifests: it has to be there"))?;
+        }
         documents.extend(rbac::objects(&namespace, &args.watch_namespace));
         documents.push(deployment::deployment(&namespace, repo.reveal(), args, &context.global));
     } else {

@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 
 use super::{NAME, labels};
 
-/// The ServiceAccount with its rights: one Role in each namespace, or a ClusterRole where none is named.
+/// What is named after the Lease, which the daemon keeps where it runs.
+const LEASE: &str = "phaseline-lease";
+
+/// The ServiceAccount with its rights: one Role in each namespace, or a ClusterRole where none is named; and one for the
+/// Lease in its own.
 pub(super) fn objects(namespace: &str, watched: &[String]) -> Vec<Value> {
     let mut objects = vec![json!({
         "apiVersion": "v1",
@@ -12,23 +16,34 @@ pub(super) fn objects(namespace: &str, watched: &[String]) -> Vec<Value> {
         "metadata": {"name": NAME, "namespace": namespace, "labels": labels()},
     })];
     if watched.is_empty() {
-        objects.push(role("ClusterRole", None));
-        objects.push(binding("ClusterRole", None, namespace));
+        objects.push(role("ClusterRole", NAME, None, &rules()));
+        objects.push(binding("ClusterRole", NAME, None, namespace));
     }
     for watched in watched {
-        objects.push(role("Role", Some(watched)));
-        objects.push(binding("Role", Some(watched), namespace));
+        objects.push(role("Role", NAME, Some(watched), &rules()));
+        objects.push(binding("Role", NAME, Some(watched), namespace));
     }
+    objects.push(role("Role", LEASE, Some(namespace), &lease_rules()));
+    objects.push(binding("Role", LEASE, Some(namespace), namespace));
     objects
 }
 
-fn role(kind: &str, namespace: Option<&str>) -> Value {
+fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &Value) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": kind,
-        "metadata": metadata(namespace),
-        "rules": rules(),
+        "metadata": metadata(name, namespace),
+        "rules": rules,
     })
+}
+
+/// Not by name: a right to create cannot be, and the name follows from the repository.
+fn lease_rules() -> Value {
+    json!([{
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "watch", "create", "patch"],
+    }])
 }
 
 /// Reading back after a lost answer is what `get` is for; `delete` is for pods that a newer decision left broken.
@@ -47,20 +62,20 @@ fn rules() -> Value {
     ])
 }
 
-fn binding(role: &str, namespace: Option<&str>, account: &str) -> Value {
+fn binding(role: &str, name: &str, namespace: Option<&str>, account: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": format!("{role}Binding"),
-        "metadata": metadata(namespace),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME},
+        "metadata": metadata(name, namespace),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": account}],
     })
 }
 
-fn metadata(namespace: Option<&str>) -> Value {
+fn metadata(name: &str, namespace: Option<&str>) -> Value {
     match namespace {
-        Some(namespace) => json!({"name": NAME, "namespace": namespace, "labels": labels()}),
-        None => json!({"name": NAME, "labels": labels()}),
+        Some(namespace) => json!({"name": name, "namespace": namespace, "labels": labels()}),
+        None => json!({"name": name, "labels": labels()}),
     }
 }
 
@@ -89,7 +104,18 @@ mod tests {
                 })
                 .collect()
         };
-        assert_eq!(kinds(&[]), ["ServiceAccount here", "ClusterRole -", "ClusterRoleBinding -"]);
-        assert_eq!(kinds(&["a", "b"]), ["ServiceAccount here", "Role a", "RoleBinding a", "Role b", "RoleBinding b"]);
+        let lease = ["Role here", "RoleBinding here"];
+        let all = |first: &[&'static str]| [first, &lease].concat();
+        assert_eq!(kinds(&[]), all(&["ServiceAccount here", "ClusterRole -", "ClusterRoleBinding -"]));
+        let each = ["ServiceAccount here", "Role a", "RoleBinding a", "Role b", "RoleBinding b"];
+        assert_eq!(kinds(&["a", "b"]), all(&each));
+    }
+
+    #[test]
+    fn leases_are_kept_in_the_daemons_own_namespace_only() {
+        for object in objects("here", &["a".to_owned()]).iter().chain(&objects("here", &[])) {
+            let of_leases = object["rules"].to_string().contains("leases");
+            assert!(!of_leases || object["metadata"]["namespace"] == "here", "{object}");
+        }
     }
 }

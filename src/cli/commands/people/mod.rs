@@ -14,6 +14,8 @@ mod early;
 mod restart;
 mod who;
 
+pub(super) use who::host;
+
 pub(crate) use restart::RestartArgs;
 pub(super) use restart::run as restart;
 

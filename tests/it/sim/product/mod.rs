@@ -2,6 +2,8 @@
 
 mod clocks;
 mod git;
+mod leaders;
+mod once;
 mod play;
 mod scenarios;
 mod sources;
