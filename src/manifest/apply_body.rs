@@ -70,7 +70,8 @@ pub fn rest_digest(manifest: &Value) -> String {
             // It does not count, and to default it is the larger part of the work.
             written.remove("template");
         }
-        *spec = default::stateful_set(spec, Level::V1_36);
+        // What stands behind a gate counts: the gate may be open there.
+        *spec = default::decoded(&default::STATEFUL_SET_SPEC, spec, Level::V1_36);
         if let Some(defaulted) = spec.as_object_mut() {
             defaulted.remove("replicas");
             defaulted.extend(replicas.map(|replicas| ("replicas".to_owned(), replicas)));

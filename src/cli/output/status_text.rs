@@ -85,7 +85,7 @@ fn message(item: &Status) -> &str {
     };
     let command = waiting.text.strip_prefix("for ").unwrap_or_default();
     match item.message.strip_prefix(command).and_then(|rest| rest.strip_prefix(" goes on")) {
-        Some(rest) if !command.is_empty() => rest.trim_start_matches("; "),
+        Some(rest) if !command.is_empty() => rest.trim_start_matches([';', ' ', '\n']),
         _ => &item.message,
     }
 }
