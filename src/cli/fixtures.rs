@@ -106,6 +106,8 @@ pub(crate) fn at_rest(letter: char) -> Record {
         hashes: 1,
         stated: String::new(),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         proven: vec![hash(letter)],
         req: None,

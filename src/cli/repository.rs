@@ -82,7 +82,9 @@ pub(crate) fn no_such_set(source: &mut Source, workload: &WorkloadId) -> CliErro
 pub(crate) fn complete(source: &mut Source, wish: &Wish, observed: &Observed) -> Option<Desired> {
     let desired = wish.desired.as_ref()?;
     let in_force = match observed.set.as_ref().map(|set| &set.record) {
-        Some(RecordState::Is(record, _)) if record.target.hash != desired.tip.hash => Some(&record.target.commit),
+        Some(RecordState::Is(record, _)) if record.in_force().hash != desired.tip.hash => {
+            Some(&record.in_force().commit)
+        }
         Some(RecordState::Is(..) | RecordState::Absent | RecordState::Unreadable(_)) | None => None,
     };
     let target =

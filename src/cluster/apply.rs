@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::connect::Cluster;
 use super::read;
 use super::send::{Call, Finding, PatchKind, Problem, Reply, RequestError, fetch, send};
-use crate::model::{Action, FieldOwner, LiveSet, Reason, Record, RecordState, Request, WorkloadId};
+use crate::model::{Action, ApplyKind, FieldOwner, LiveSet, Reason, Record, RecordState, Request, WorkloadId};
 
 mod manifest;
 mod ownership;
@@ -83,8 +83,9 @@ impl Outcome {
 /// Carries out one action: each request is sent once and with a precondition, and a lost answer is looked up.
 pub async fn execute(cluster: &Cluster, workload: &WorkloadId, action: &Action) -> Outcome {
     match action {
-        Action::Apply { kind, manifest, partition, record, base } => {
-            manifest::apply(cluster, workload, *kind, manifest, *partition, record, base.as_ref()).await
+        Action::Apply { kind, manifest, partition, record, base, takes_replicas } => {
+            let takes = manifest::Takes { everything: *kind == ApplyKind::Overwrite, replicas: *takes_replicas };
+            manifest::apply(cluster, workload, takes, manifest, *partition, record, base.as_ref()).await
         }
         Action::HandOverReplicas { replicas, base } => {
             manifest::hand_over_replicas(cluster, workload, *replicas, base).await
@@ -258,12 +259,16 @@ fn typed_faults(words: &str) -> Vec<FieldFault> {
 
 /// A conflict about who owns a field, and not about the version.
 fn ownership_conflict(causes: &[Finding]) -> Option<Outcome> {
-    let conflicts = || causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
-    conflicts().next()?;
-    let mut managers: Vec<_> = conflicts().map(|cause| manager(&cause.message).to_owned()).collect();
+    let conflicts: Vec<&Finding> = causes.iter().filter(|cause| cause.reason == "FieldManagerConflict").collect();
+    // Those with ourselves are worth a word only where there is no other.
+    let foreign = conflicts.iter().any(|cause| !is_ours(manager(&cause.message)));
+    let named: Vec<&Finding> =
+        conflicts.into_iter().filter(|cause| !foreign || !is_ours(manager(&cause.message))).collect();
+    named.first()?;
+    let mut managers: Vec<_> = named.iter().map(|cause| manager(&cause.message).to_owned()).collect();
     managers.sort();
     managers.dedup();
-    Some(Outcome::Conflict { managers, fields: conflicts().map(|cause| cause.field.clone()).collect() })
+    Some(Outcome::Conflict { managers, fields: named.iter().map(|cause| cause.field.clone()).collect() })
 }
 
 /// The manager in `conflict with "NAME" using apps/v1`; the whole message where there is none.

@@ -55,6 +55,8 @@ fn record(partition: Partition) -> Record {
         hashes: 1,
         stated: String::new(),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
@@ -83,6 +85,7 @@ fn apply(kind: ApplyKind, manifest: Value, partition: Partition, live: Option<&L
         partition,
         record: Box::new(record(partition)),
         base: live.map(base),
+        takes_replicas: false,
     }
 }
 

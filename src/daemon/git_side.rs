@@ -256,7 +256,7 @@ impl GitSide {
             (wish, _) => Understood { problem: wish.and_then(|wish| wish.problem.clone()), ..Understood::default() },
         };
         if let (Some(desired), Some(marked)) = (&mut understood.desired, marked) {
-            let target = &marked.record.target;
+            let target = marked.record.in_force();
             if target.hash != desired.tip.hash && !target.commit.0.is_empty() {
                 let question = Question::Version { commit: target.commit.clone(), workload: workload.clone() };
                 match self.asking.answer(&question) {

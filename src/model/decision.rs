@@ -61,6 +61,8 @@ pub enum Reason {
     PromotedByScaleToZero,
     /// Somebody else changed what Phaseline owns.
     Drifted,
+    /// A person took a template of somebody else as it is: Git says otherwise until it agrees, or is put back.
+    DriftAccepted,
     /// The view of the cluster is too old to act on.
     ViewStale,
     /// There is a set of that name, and nobody said that it may be taken over.
@@ -209,6 +211,8 @@ pub enum Action {
         record: Box<Record>,
         /// uid and resourceVersion of the set it is based on; none for a creation.
         base: Option<(String, String)>,
+        /// Whether `replicas` are taken from whoever changed them: a newer manifest states them.
+        takes_replicas: bool,
     },
     /// `replicas` handed over before a manifest without it is applied.
     HandOverReplicas {

@@ -71,8 +71,8 @@ pub struct Desired {
     pub workload: WorkloadId,
     /// The manifest at the tip (or at the last good commit).
     pub tip: Version,
-    /// The manifest at the commit that the record names as its target, when that is not the tip's and Git still has it:
-    /// what a replicas-only commit keeps in force while a newer template waits.
+    /// The manifest at the commit that the record names as in force ([`super::Record::in_force`]), when that is not the
+    /// tip's and Git still has it: what a replicas-only commit keeps in force while a newer template waits.
     pub target: Option<Version>,
     /// The digest of the template at the commit that the record names as stable, where it had to be asked for: the record
     /// is of a phaseline that tells templates apart in another way.

@@ -141,6 +141,12 @@ pub struct Record {
     /// stated none. A later one on the live template is a wish, until the manifest states another.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stated: String,
+    /// Whether the live template is one of somebody else's that a person took as it is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub accepted: bool,
+    /// What was stable before a scale to zero made the target current for good: what `resume --overwrite` goes back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Seen>,
     /// A person's hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
@@ -199,6 +205,11 @@ impl Record {
         text
     }
 
+    /// The revision that has to be known of Git beside the tip: what an overwrite of this record would put back.
+    pub fn in_force(&self) -> &Seen {
+        self.was.as_ref().unwrap_or(&self.target)
+    }
+
     /// Leaves out what can best be spared: old failures, old proven revisions, then words. Never the failure in
     /// force, without which a halted rollout would go on. False when nothing is left to spare.
     fn shed(&mut self) -> bool {
@@ -219,6 +230,8 @@ impl Record {
             hold.by = hold.by.chars().take(SHORT).collect();
         } else if self.proven.len() > 1 {
             self.proven.remove(0);
+        } else if self.was.is_some() {
+            self.was = None;
         } else {
             return false;
         }

@@ -32,8 +32,9 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
     };
     if !asked && !desired.tip.adopt {
         return required(observed).message(format!(
-            "a set of that name exists and is not managed by phaseline: `phaseline adopt {name}` takes it over \
-             without restarting a pod (or `phaseline.dev/adopt: \"true\"` in the manifest)"
+            "a set of that name exists and is not managed by phaseline{}: `phaseline adopt {name}` takes it over \
+             without restarting a pod (or `phaseline.dev/adopt: \"true\"` in the manifest)",
+            last_written(set)
         ));
     }
     if let Some((reason, message)) = &observed.refused {
@@ -77,6 +78,8 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         hashes: HASH_VERSION,
         stated: String::new(),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         replicas: Some(set.replicas),
         req: request.map(|request| crate::model::record::Answer { id: request.id.clone(), refused: String::new() }),
@@ -86,6 +89,12 @@ pub(super) fn look(desired: Option<&Desired>, observed: &Observed, set: &LiveSet
         base: (set.uid.clone(), set.resource_version.clone()),
         clear_request: set.request.is_some(),
     })
+}
+
+/// Who wrote its template last, as far as the server tells: it may have been ours before, and been replaced.
+fn last_written(set: &LiveSet) -> String {
+    let owner = set.owners.iter().filter(|owner| owner.template && !owner.is_ours()).max_by_key(|owner| owner.time);
+    owner.map(|owner| format!(" (last written by {})", owner.manager)).unwrap_or_default()
 }
 
 /// Whether a pod of the live template is Ready, or once was, and stays.

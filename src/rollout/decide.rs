@@ -10,10 +10,12 @@ use super::start::{self, Entry, Meeting};
 use super::steady::{self, Steady};
 use super::view::{Case, say};
 use super::{adopt, drift, forward, gate, renew, request, rest};
+use crate::manifest::default::{self, Level};
 use crate::model::{
-    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason, Record,
+    Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason,
     RecordState, SeenReady, Version, WaitingOn, Wanted,
 };
+use crate::revision::controller_revision;
 
 /// Decides what to do about one workload, and says how it is.
 ///
@@ -69,12 +71,10 @@ fn look(
     }
     let decision = match &set.record {
         RecordState::Absent => adopt::look(desired, observed, set, now.as_second()),
-        RecordState::Unreadable(why) => say(observed, Phase::Blocked, Reason::RecordUnreadable)
-            .waiting(WaitingOn::Correction)
-            .message(format!("the annotation {} cannot be read: {why}", Record::ANNOTATION)),
+        RecordState::Unreadable(why) => request::without_record(observed, set, why),
         RecordState::Is(record, text) => {
-            let case =
-                Case { desired, observed, set, record, text, now, steady: Steady { pace: observed.pace, ready } };
+            let steady = Steady { pace: observed.pace, ready };
+            let case = Case { desired, observed, set, record, text, now, steady, forced: false };
             match forward::look(&case) {
                 // What is wrong with a commit that may be an old one is nobody's business.
                 Some(decision) => return decision,
@@ -96,15 +96,43 @@ fn missing(desired: Option<&Desired>, problem: Option<&Problem>, observed: &Obse
         return say(observed, Phase::Blocked, reason).waiting(WaitingOn::Correction).message(message);
     };
     if !observed.pods.is_empty() {
-        return say(observed, Phase::Blocked, Reason::Missing).waiting(WaitingOn::Correction).message(format!(
-            "the set is gone but {} of its pods are not: creating it at the new template would lose the old side; \
-             delete the pods, or create the set as it was and adopt it",
-            observed.pods.len()
-        ));
+        return left_alone(desired, observed, now);
     }
     say(observed, Phase::Progressing, Reason::Installing)
         .message("the set is created")
         .with(start::create(desired, now.as_second()))
+}
+
+/// Pods that a set has left behind.
+///
+/// Where the tip is what their old side runs, the set is made again as it was: parked, it adopts them and restarts none.
+/// At another template the old side would be lost, and pods that die would come back at what nobody has verified.
+fn left_alone(desired: &Desired, observed: &Observed, now: Timestamp) -> Decision {
+    let pods = observed.pods.len();
+    let say = |phase| say(observed, phase, Reason::Missing);
+    if observed.pods.values().any(|pod| !pod.owner.is_empty()) {
+        return say(Phase::Blocked).waiting(WaitingOn::Correction).message(format!(
+            "the set is gone and {pods} of its pods are not yet: it is created when they are, or when they are nobody's"
+        ));
+    }
+    // A rollout goes from the top down: the lowest pod is the old side.
+    let Some(lowest) = observed.pods.values().next() else { return say(Phase::Blocked) };
+    let template = desired.tip.manifest.pointer("/spec/template").unwrap_or(&serde_json::Value::Null);
+    let runs_tip = [Level::V1_33, Level::V1_36].into_iter().any(|level| {
+        let name = &observed.workload.name;
+        controller_revision::name(name, &default::template(template, level), 0) == lowest.revision
+    });
+    if runs_tip {
+        return say(Phase::Progressing)
+            .message(format!("the set is made again as its {pods} pods run: it adopts them, and restarts none"))
+            .with(start::recreate(desired, &lowest.revision, now.as_second()));
+    }
+    say(Phase::Blocked).waiting(WaitingOn::Correction).message(format!(
+        "the set is gone, {pods} of its pods are not, and {0}-{1} runs {2}, which is not what Git has at the tip: made at \
+         another template the set would lose the old side. `git revert` to the commit that {0}-{1} runs and push: the \
+         set is made again as it was, without a restart; then push the change again",
+        observed.workload.name, lowest.ordinal, lowest.revision
+    ))
 }
 
 /// A set with a record of ours; first with its digests as we make them, in whatever is written next.
@@ -122,7 +150,7 @@ fn with_record(case: &Case<'_>, orphaned: bool) -> Decision {
     let (set, record) = (case.set, case.record);
     let refused = case.observed.refused.is_some();
     let behind = behind(case);
-    let drift = drift::find(set, record, stated(case.desired, record));
+    let drift = drift::find(set, record, stated(case));
     let frozen = if orphaned { Some(Frozen::Orphaned(drift)) } else { drift.map(Frozen::Drifted) };
     if let Some(decision) = request::look(case, behind, frozen.as_ref()) {
         return decision;
@@ -130,7 +158,7 @@ fn with_record(case: &Case<'_>, orphaned: bool) -> Decision {
     if let Some(frozen) = frozen {
         return frozen.look(case);
     }
-    if let Some((Reason::Drifted, message)) = &case.observed.refused {
+    if let (Some((Reason::Drifted, message)), true) = (&case.observed.refused, record.done) {
         return case.say(Phase::Degraded, Reason::Drifted).waiting(WaitingOn::DriftDecision).message(message.clone());
     }
     if let Some(wish) = drift::restart_wished(set, record) {
@@ -144,8 +172,14 @@ fn with_record(case: &Case<'_>, orphaned: bool) -> Decision {
 }
 
 /// The replicas that the manifest in force states, for the search for drift.
-pub(super) fn stated(desired: Option<&Desired>, record: &Record) -> Option<u32> {
-    desired.filter(|desired| desired.tip.is_rest(&record.rest)).and_then(|desired| desired.tip.replicas)
+///
+/// None where a half-done rollout is scaled to zero: that is worse than a drift, and has a name of its own.
+pub(super) fn stated(case: &Case<'_>) -> Option<u32> {
+    let record = case.record;
+    if running::is_scaled_to_zero(case) || running::promoted(record).is_some() {
+        return None;
+    }
+    case.desired.filter(|desired| desired.tip.is_rest(&record.rest)).and_then(|desired| desired.tip.replicas)
 }
 
 /// Whether a newer revision waits behind the running rollout.
@@ -183,13 +217,26 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
         }
         return note_plan(case, desired, go_on(case, behind));
     }
-    if let Some(decision) = forbidden(case, &desired.tip) {
+    let pending = desired.tip.commit.id.to_string();
+    if let Some((reason, message)) = forbidden(case, &desired.tip) {
+        // What cannot be carried out stops nothing that can.
+        let message = format!("commit {} is refused ({reason}): {message}", desired.tip.commit.id.short());
+        let mut decision = beside(go_on(case, behind), reason, message);
+        decision.pending = Some(pending);
         return decision;
     }
-    if same {
-        return scaled_or_labelled(case, desired, &desired.tip);
+    if same && !record.accepted {
+        return match request::stable_again(case, desired, record, ApplyKind::Sync) {
+            Some(Ok(decision)) => decision,
+            Some(Err(why)) => {
+                let mut decision = go_on(case, behind);
+                decision.message = joined(decision.message, why);
+                decision.pending = Some(pending);
+                decision
+            }
+            None => scaled_or_labelled(case, desired, &desired.tip),
+        };
     }
-    let pending = target.commit.to_string();
     // A hold holds forward moves: the way back to stable is none.
     let meeting = Some(start::meet(case, desired, record, &target))
         .filter(|meeting| record.hold.is_none() || *meeting == Meeting::Enter(Entry::Back));
@@ -203,7 +250,7 @@ fn asked_for(case: &Case<'_>, desired: &Desired, behind: Behind) -> Decision {
     }
     // The new template waits; everything else of the commit does not.
     let mut decision = if sync_due && target.hash != record.target.hash {
-        match &desired.target {
+        match desired.target.as_ref().filter(|version| version.hash == record.target.hash) {
             Some(in_force) => scaled_or_labelled(case, desired, in_force),
             None => {
                 let mut decision = go_on(case, behind);
@@ -319,23 +366,23 @@ pub(super) fn with_handover(case: &Case<'_>, desired: &Desired, action: Action, 
 }
 
 /// What is not carried out, whoever asks.
-pub(super) fn forbidden(case: &Case<'_>, tip: &Version) -> Option<Decision> {
+pub(super) fn forbidden(case: &Case<'_>, tip: &Version) -> Option<(Reason, String)> {
     let (set, record) = (case.set, case.record);
     if tip.replicas == Some(0) && set.replicas > 0 && !record.done && record.mode != Mode::Install {
-        return Some(case.say(Phase::Blocked, Reason::ScaleToZero).waiting(WaitingOn::Correction).message(
-            "the commit scales to zero in the middle of a rollout, which would make the canary current for good; \
-             revert or finish the rollout first",
-        ));
+        let words = "the commit scales to zero in the middle of a rollout, which would make the canary current for \
+                     good; it is carried out when the rollout has ended, or revert the rollout first";
+        return Some((Reason::ScaleToZero, words.to_owned()));
     }
     let removed = claims_removed(case.observed, set, tip);
     if removed.is_empty() || tip.allow_claim_deletion {
         return None;
     }
-    Some(case.say(Phase::Blocked, Reason::ClaimDeletion).waiting(WaitingOn::Correction).message(format!(
+    let words = format!(
         "the scale-down would delete the claims {} (whenScaled: Delete); say \
          `phaseline.dev/allow-claim-deletion: \"true\"` in the manifest or the commit message if that is meant",
         removed.join(", ")
-    )))
+    );
+    Some((Reason::ClaimDeletion, words))
 }
 
 /// The claims that the manifest's own retention policy would delete, by name.
@@ -384,20 +431,26 @@ fn note_plan(case: &Case<'_>, desired: &Desired, mut decision: Decision) -> Deci
 }
 
 /// Adds what the server refused, or what is wrong with the newest commit.
-fn with_trouble(mut decision: Decision, problem: Option<&Problem>, observed: &Observed) -> Decision {
+fn with_trouble(decision: Decision, problem: Option<&Problem>, observed: &Observed) -> Decision {
     let (reason, message) = match (&observed.refused, problem) {
         (Some((reason, message)), _) => (*reason, message.clone()),
         (None, Some(problem)) => (Reason::InvalidManifest, words_of(problem)),
         (None, None) => return decision,
     };
-    if !decision.actions.is_empty() {
+    if !decision.actions.is_empty() || (reason, decision.reason) == (Reason::Drifted, Reason::Drifted) {
         return decision;
     }
-    if reason == Reason::Drifted {
-        // Said already.
-        return decision;
+    let mut decision = beside(decision, reason, message);
+    if (reason, decision.phase) == (Reason::Drifted, Phase::Degraded) {
+        // What stands still anyway waits for the decision about that.
+        (decision.reason, decision.waiting_on) = (reason, Some(WaitingOn::DriftDecision));
     }
-    if decision.phase == Phase::Healthy {
+    decision
+}
+
+/// Shows what is refused beside what goes on all the same; where nothing does, it is how the set is.
+fn beside(mut decision: Decision, reason: Reason, message: String) -> Decision {
+    if decision.phase == Phase::Healthy && decision.actions.is_empty() {
         (decision.phase, decision.reason) = (Phase::Blocked, reason);
         decision.waiting_on = Some(WaitingOn::Correction);
     }

@@ -4,6 +4,7 @@
 //! Everything else here is a step of it: [`stage`] resolves a plan to partitions, [`gate`] says whether a stage is
 //! done, [`steady`] by which clocks, [`progress`] whether it has stood still for too long, [`repair`] which broken pod
 //! may be replaced, [`drift`] whether somebody else moved something, `forward` whether the view of Git is new enough,
+//! `budget` whether a healthy pod may be taken down,
 //! `frozen` what a set gets in which nothing is advanced, `start` how a rollout begins, `stood` what the pods prove of
 //! the past, `restart` which wish for a restart is in force, [`renew`] what becomes of a record of another phaseline,
 //! `running` how it goes on, `rest` what is left to do when it does not, `request` what people ask for, and [`explain`]
@@ -11,6 +12,7 @@
 
 mod adopt;
 mod body;
+mod budget;
 mod decide;
 pub mod drift;
 pub mod explain;

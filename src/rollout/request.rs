@@ -5,11 +5,11 @@ use super::running::{self, Behind, go_on};
 use super::stage;
 use super::start::{self, has_failed};
 use super::stood;
-use super::view::Case;
-use super::{decide, drift, gate};
+use super::view::{Case, say};
+use super::{decide, drift, gate, rest};
 use crate::model::{
-    Action, ApplyKind, Decision, Hold, Mode, PARKED, Partition, Phase, Reason, Record, Request, Schedule, Verb,
-    WaitingOn, record::Answer,
+    Action, ApplyKind, Decision, Desired, Hold, LiveSet, Mode, Observed, PARKED, Partition, Phase, Reason, Record,
+    Request, Schedule, Verb, WaitingOn, record::Answer,
 };
 use crate::revision::digest::restart_mark;
 
@@ -55,6 +55,8 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind, frozen: Option<
     }
     match request.verb {
         Verb::Release => return release(case, request),
+        // What the controller is about to make current is on the record first.
+        Verb::ResumeOverwrite if !orphaned && running::is_scaled_to_zero(case) => return Ok(go_on(case, behind)),
         Verb::ResumeOverwrite if !orphaned => return overwrite(case, request),
         Verb::ResumeAccept if !orphaned => return accept(case, request),
         Verb::Adopt => {
@@ -97,7 +99,7 @@ fn carry_out(case: &Case<'_>, request: &Request, behind: Behind, frozen: Option<
 }
 
 fn drift_of(case: &Case<'_>) -> Option<drift::Drift> {
-    drift::find(case.set, case.record, decide::stated(case.desired, case.record))
+    drift::find(case.set, case.record, decide::stated(case))
 }
 
 /// The record that says that a request was carried out.
@@ -148,8 +150,8 @@ fn resume(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decision
     if let Some((_, message)) = &case.observed.refused {
         return Err(format!("the server refused it: {message}"));
     }
-    if let Some(decision) = decide::forbidden(case, &desired.tip) {
-        return Err(decision.message);
+    if let Some((_, why)) = decide::forbidden(case, &desired.tip) {
+        return Err(why);
     }
     let record = Record { req: new.req, ..case.record.clone() };
     let entry = if case.observed.sight.is_rewritten() { start::Entry::Restart } else { start::Entry::Continue };
@@ -178,9 +180,10 @@ fn promote(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decisio
         return Ok(now);
     }
     // Too many pods away hold an otherwise finished stage; a stage that waits for its own pods is only Progressing.
+    let stuck = (now.phase, now.reason) == (Phase::Degraded, Reason::StuckPod);
     let in_a_pause =
         matches!(now.waiting_on, Some(WaitingOn::Promotion | WaitingOn::Pause { .. } | WaitingOn::NewRevisionDecision))
-            || (now.phase, now.reason) == (Phase::Degraded, Reason::StuckPod);
+            || stuck;
     let mut promoted = answered(record, request);
     if request.verb == Verb::PromoteFull {
         promoted.mode = if record.mode == Mode::Staged { Mode::Full } else { record.mode };
@@ -191,7 +194,7 @@ fn promote(case: &Case<'_>, request: &Request, behind: Behind) -> Result<Decisio
         return Err("the stage is not in a pause: its pods are not done yet".into());
     }
     // The same step with the pause behind it: the answer travels in the write of the stage.
-    let next = go_on(&Case { record: &promoted, ..*case }, behind);
+    let next = go_on(&Case { record: &promoted, forced: stuck, ..*case }, behind);
     if next.actions.iter().any(|action| matches!(action, Action::Patch { .. })) {
         return Ok(next);
     }
@@ -239,7 +242,42 @@ fn replan(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
 
 /// Whether there is anything that Git's state could be put over: a drift, or a field that somebody else owns.
 fn is_astray(case: &Case<'_>) -> bool {
-    drift_of(case).is_some() || matches!(case.observed.refused, Some((Reason::Drifted, _)))
+    drift_of(case).is_some()
+        || matches!(case.observed.refused, Some((Reason::Drifted, _)))
+        || running::promoted(case.record).is_some()
+        || case.record.accepted
+        || rest::foreign(case).is_some()
+}
+
+/// The write that goes back to what was stable before a scale to zero made the target current; none where that is not
+/// what stands in the way, or pods run the target already.
+///
+/// No pod runs, so all of them come at once, at a revision that was proven; then the commit's rollout begins anew.
+pub(super) fn stable_again(
+    case: &Case<'_>,
+    desired: &Desired,
+    record: &Record,
+    kind: ApplyKind,
+) -> Option<Result<Decision, String>> {
+    let was = case.record.was.as_ref().filter(|_| case.set.replicas == 0 && desired.tip.replicas != Some(0))?;
+    running::promoted(case.record)?;
+    let known = std::iter::once(&desired.tip).chain(&desired.target).find(|version| version.hash == was.hash);
+    let Some(version) = known else {
+        return Some(Err(format!(
+            "Git has no commit of what was stable before it was scaled to zero: `phaseline retry {}` takes what was \
+             promoted, or push another template",
+            case.name()
+        )));
+    };
+    let mut new = start::restarted(record, was.clone(), case.seconds());
+    (new.mode, new.stable) = (Mode::Install, Some(was.clone()));
+    let mut set = case.set.clone();
+    set.restarted_at.clone_from(&was.restart);
+    let action = start::sync(case, kind, &desired.tip, version, &set, &new, Partition(0));
+    let decision = case
+        .say(Phase::Progressing, Reason::Starting)
+        .message("nothing runs: the set goes back to what was stable, then the commit is rolled out anew");
+    Some(Ok(decide::with_handover(case, desired, action, decision)))
 }
 
 /// Puts Git's state back over a drift.
@@ -251,12 +289,30 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     let mut record = answered(case.record, request);
     // What passed while nobody decided is not held against the stage.
     record.at = case.seconds();
-    if let Some(decision) = decide::forbidden(case, &desired.tip) {
-        return Err(decision.message);
+    if let Some((_, why)) = decide::forbidden(case, &desired.tip) {
+        return Err(why);
+    }
+    if running::promoted(case.record).is_some() {
+        let mut anew = record.clone();
+        anew.failed
+            .retain(|failed| failed.commit != case.record.target.commit || failed.hash != case.record.target.hash);
+        match stable_again(case, desired, &anew, ApplyKind::Overwrite) {
+            Some(Ok(decision)) => return Ok(decision),
+            // Where something has drifted besides, that is put back.
+            Some(Err(_)) | None if drift_of(case).is_some() => {}
+            Some(Err(why)) => return Err(why),
+            None => {
+                return Err("pods run what was promoted already: `retry` takes it as it is, or push a revert".into());
+            }
+        }
     }
     let target = start::tip(desired, &case.record.target.restart, Some(case.record));
     let running = !record.done && target.hash != record.target.hash;
-    let starts = record.done && target.hash != record.target.hash;
+    // A template that was taken as it is goes back through the plan, as Git's target.
+    let starts = record.done && (target.hash != record.target.hash || record.accepted);
+    if record.accepted && record.done && record.hold.is_some() {
+        return Err(format!("it is paused by a person: `phaseline resume {}` first", case.name()));
+    }
     // Nobody has the manifest in force any more (it was adopted, or history was rewritten): only the new one is left.
     let lost = running && desired.target.is_none();
     let meeting = record.hold.is_none().then(|| start::meet(case, desired, &record, &target));
@@ -272,11 +328,12 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     };
     if let (true, Some(entry)) = (starts || lost || (running && drift_of(case).is_none()), entry) {
         // Nothing moved on the set itself: what stands in the way is another owner of a field.
-        let Action::Apply { manifest, partition, record, base, .. } = start::begin(case, desired, &record, entry)
+        let Action::Apply { manifest, partition, record, base, takes_replicas, .. } =
+            start::begin(case, desired, &record, entry)
         else {
             return Err("it cannot be carried out now".into());
         };
-        let action = Action::Apply { kind: ApplyKind::Overwrite, manifest, partition, record, base };
+        let action = Action::Apply { kind: ApplyKind::Overwrite, manifest, partition, record, base, takes_replicas };
         return Ok(decide::with_handover(case, desired, action, case.say(Phase::Progressing, Reason::Starting)));
     }
     let template_of = if target.hash == record.target.hash { Some(&desired.tip) } else { desired.target.as_ref() };
@@ -306,6 +363,7 @@ fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     }
     let mut new = answered(record, request);
     new.live = set.template.clone();
+    new.accepted |= set.template != record.live;
     new.target.restart = restart_mark(&set.restarted_at);
     new.at = case.seconds();
     let say = case.say(Phase::Progressing, Reason::WaitingReady);
@@ -326,8 +384,8 @@ fn accept(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
     }
     // The template that somebody put there goes through the plan like any other.
     let mut rolled = start::restarted(&new, new.target.clone(), case.seconds());
-    rolled.stage = Some(0);
-    let partition = start::first_partition(&rolled, set.replicas);
+    start::first_stage(case, set.replicas, &mut rolled);
+    let partition = rolled.partition;
     Ok(say.message("the live template is rolled out by the plan").with(case.advance(rolled, partition)))
 }
 
@@ -355,6 +413,32 @@ pub(super) fn installed(case: &Case<'_>, mut new: Record) -> Action {
     start::first_stage(case, set.replicas, &mut new);
     let partition = new.partition;
     case.advance(new, partition)
+}
+
+/// A set whose record cannot be read: nothing is done but to give it back, which needs no record.
+pub(super) fn without_record(observed: &Observed, set: &LiveSet, why: &str) -> Decision {
+    let name = &observed.workload.name;
+    let blocked =
+        say(observed, Phase::Blocked, Reason::RecordUnreadable).waiting(WaitingOn::Correction).message(format!(
+            "the annotation {} cannot be read: {why}; run the phaseline that wrote it, or `phaseline release {name}` \
+             gives the set back as it stands and `phaseline adopt {name}` takes it over again",
+            Record::ANNOTATION
+        ));
+    let drop =
+        |why: String| Action::DropRequest { uid: set.uid.clone(), resource_version: set.resource_version.clone(), why };
+    match &set.request {
+        None => blocked,
+        // What it was in the middle of is not known: where two revisions are about, the partition stays.
+        Some(Ok(request)) if request.verb == Verb::Release => {
+            let settled = set.observed_generation >= set.generation && set.current_revision == set.update_revision;
+            blocked.with(Action::Release {
+                partition: settled.then_some(Partition(0)),
+                base: (set.uid.clone(), set.resource_version.clone()),
+            })
+        }
+        Some(Ok(request)) => blocked.with(drop(format!("{:?} cannot be carried out without a record", request.verb))),
+        Some(Err(unread)) => blocked.with(drop(format!("it cannot be read: {unread}"))),
+    }
 }
 
 /// Gives the set back.
@@ -429,7 +513,10 @@ pub(super) fn restart(case: &Case<'_>, wish: &str) -> Decision {
     start::first_stage(case, set.replicas, &mut new);
     let partition = match new.plan.schedule {
         // By hand the manifest's partition stages templates; a restart has no commit to stage it.
-        Schedule::ByHand(_) => Partition(0),
+        Schedule::ByHand(_) => {
+            (new.stage, new.exposed) = (Some(0), None);
+            Partition(0)
+        }
         _ => new.partition,
     };
     say.with(case.advance(new, partition))

@@ -3,21 +3,32 @@
 use jiff::Timestamp;
 
 use super::gate::{self, Question};
-use super::running::{completed_reason, halted};
+use super::running::{completed_reason, halted, promoted};
 use super::view::Case;
-use crate::model::{Decision, PARKED, Phase, Reason, WaitingOn};
+use crate::model::{Decision, PARKED, Phase, Pod, Reason, WaitingOn};
 
 /// Says how the set is.
 pub(super) fn at_rest(case: &Case<'_>) -> Decision {
     let (set, record) = (case.set, case.record);
-    let promoted = Reason::PromotedByScaleToZero.to_string();
-    if let Some(failed) = record.failed.iter().find(|failed| {
-        failed.commit == record.target.commit && failed.hash == record.target.hash && failed.reason == promoted
-    }) {
+    let name = case.name();
+    if let Some(failed) = promoted(record) {
+        let back = if record.was.as_ref().is_some_and(|was| !was.commit.0.is_empty()) && set.replicas == 0 {
+            format!("`phaseline resume {name} --overwrite` goes back to the stable revision and begins anew, ")
+        } else {
+            String::new()
+        };
         return halted(case, failed).message(format!(
-            "somebody scaled the half-done rollout to zero, which made its target the current revision; \
-             look at it, then `phaseline retry {}` takes it as it is",
-            case.name()
+            "somebody scaled the half-done rollout to zero, which made its target the current revision: {back}\
+             `phaseline retry {name}` takes it as it is"
+        ));
+    }
+    if let (Some(pod), false) = (foreign(case), case.observed.pods_behind) {
+        let mut decision = case.say(Phase::Degraded, Reason::Drifted).waiting(WaitingOn::DriftDecision);
+        decision.culprit = Some((pod.ordinal, format!("runs {}", pod.revision)));
+        return decision.message(format!(
+            "{name}-{} runs {}, which is not the revision in force: somebody changed the template and put it back; \
+             `phaseline resume {name} --overwrite` brings such pods back",
+            pod.ordinal, pod.revision
         ));
     }
     let question = Question {
@@ -37,6 +48,12 @@ pub(super) fn at_rest(case: &Case<'_>) -> Decision {
                 hold.by,
                 case.name()
             )),
+            None if record.accepted => {
+                case.say(Phase::Paused, Reason::DriftAccepted).waiting(WaitingOn::DriftDecision).message(format!(
+                    "the live template is not Git's, and was taken as it is: commit it, or put Git's back with \
+                     `phaseline resume {name} --overwrite`"
+                ))
+            }
             None => case.say(Phase::Healthy, completed_reason(record)),
         };
     };
@@ -59,4 +76,14 @@ pub(super) fn at_rest(case: &Case<'_>) -> Decision {
         decision = decision.message(format!("paused by {}; `phaseline resume {}` goes on", hold.by, case.name()));
     }
     decision.waiting(waiting)
+}
+
+/// A pod of a set at rest that runs neither the current revision nor the one that the set would bring.
+pub(super) fn foreign<'a>(case: &'a Case<'_>) -> Option<&'a Pod> {
+    let (set, record) = (case.set, case.record);
+    if !record.done || set.observed_generation < set.generation {
+        return None;
+    }
+    gate::own_pods(set, &case.observed.pods)
+        .find(|pod| !pod.terminating && pod.revision != set.current_revision && pod.revision != set.update_revision)
 }

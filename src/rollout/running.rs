@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::budget;
 use super::frozen;
 use super::gate::{self, Answer, Question};
 use super::progress::{self, Verdict};
@@ -262,33 +263,13 @@ fn judge(
     mended.into_iter().fold(decision, Decision::again)
 }
 
-/// Too many pods are away for more to be exposed; none where it may go on.
-///
-/// Those that were broken before the rollout began hold no gate. But with more of them away than may be, no healthy pod
-/// is taken down beside them: only stages of broken ones go on, and what a person promotes.
+/// Too many pods are away for more to be exposed; none where it may go on, or a person says so.
 fn too_many_away(case: &Case<'_>, to: Partition) -> Option<Decision> {
     let (set, record) = (case.set, case.record);
-    let away: Vec<&Pod> = gate::own_pods(set, &case.observed.pods).filter(|pod| !pod.ready).collect();
-    let budget = set.max_unavailable.unwrap_or(1);
-    let takes = |pod: &Pod| {
-        pod.ready
-            && pod.revision != set.update_revision
-            && gate::is_exposed(set, to, pod.ordinal)
-            && !gate::is_exposed(set, record.partition, pod.ordinal)
-    };
-    let fits = u32::try_from(away.len()).is_ok_and(|away| away <= budget);
-    if fits || record.promoted || !gate::own_pods(set, &case.observed.pods).any(takes) {
+    if case.forced {
         return None;
     }
-    let worst = away.last()?;
-    let waiting = WaitingOn::PodReady { ordinal: worst.ordinal, why: gate::trouble(worst) };
-    let decision = case.say(Phase::Degraded, Reason::StuckPod).waiting(waiting);
-    Some(decision.message(format!(
-        "{} pods are away and {budget} may be: no healthy one is taken down beside them; mend them, or \
-         `phaseline promote {}` goes on all the same",
-        away.len(),
-        case.name()
-    )))
+    budget::short(case, record.partition, to, Some(&set.update_revision)).map(|short| short.wait(case))
 }
 
 /// The stage's pods are all there: wait as the plan says, expose more, or finish.
@@ -380,6 +361,9 @@ fn allowed_by_hand(case: &Case<'_>, frozen: u32) -> u32 {
 fn by_hand(case: &Case<'_>, standing: &Standing, allowed: u32, deadline: Timestamp) -> Decision {
     let record = case.record;
     if allowed < record.partition.0 {
+        if let Some(decision) = too_many_away(case, Partition(allowed)) {
+            return decision;
+        }
         let mut new = next_stage(case);
         new.plan.schedule = Schedule::ByHand(allowed);
         let count = stage::exposed(Partition(allowed), case.set.replicas);
@@ -409,7 +393,10 @@ fn finish(case: &Case<'_>, deadline: Timestamp) -> Decision {
         }
         return waiting.again(deadline);
     }
-    let (phase, reason) = (Phase::Healthy, completed_reason(record));
+    let (phase, reason) = match record.accepted {
+        true => (Phase::Paused, Reason::DriftAccepted),
+        false => (Phase::Healthy, completed_reason(record)),
+    };
     case.say(phase, reason).with(case.advance(completed(case, record), PARKED))
 }
 
@@ -431,6 +418,7 @@ pub(super) fn completed(case: &Case<'_>, record: &Record) -> Record {
     new.stage = last_stage(record, replicas);
     new.exposed = None;
     new.promoted = false;
+    new.was = None;
     new.at = now;
     if replicas > 0 {
         let hash = new.target.hash.clone();
@@ -516,6 +504,17 @@ pub(super) fn is_scaled_to_zero(case: &Case<'_>) -> bool {
     case.set.replicas == 0 && !case.record.done && !matches!(case.record.mode, Mode::Install | Mode::Back)
 }
 
+/// The failure of a record whose half-done target a scale to zero has made current for good.
+pub(super) fn promoted(record: &Record) -> Option<&Failed> {
+    let promoted = Reason::PromotedByScaleToZero.to_string();
+    record.failed.iter().find(|failed| {
+        record.done
+            && failed.commit == record.target.commit
+            && failed.hash == record.target.hash
+            && failed.reason == promoted
+    })
+}
+
 /// Scaled to zero by somebody, the controller makes the canary current: then there is nothing left to stage.
 fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     let set = case.set;
@@ -538,6 +537,7 @@ fn promoted_by_scale_to_zero(case: &Case<'_>) -> Decision {
     }
     let mut new = failed(case.record, Reason::PromotedByScaleToZero, String::new());
     (new.done, new.exposed) = (true, None);
+    new.was = new.stable.take();
     // It is what pods come back at from now on; proven it is not.
     new.stable = Some(new.target.clone());
     new.back.clone_from(&set.current_revision);

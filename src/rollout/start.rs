@@ -1,6 +1,7 @@
 //! Begins a rollout: which partition, which mode, which record, in the one write that brings the template.
 
 use super::body::compose;
+use super::budget;
 use super::gate;
 use super::restart;
 use super::stage;
@@ -78,6 +79,9 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
     }
     // A rewritten history proves nothing: whatever it asks for goes through all stages.
     let rewritten = case.observed.sight.is_rewritten();
+    if brings_stable_back(record) {
+        return Meeting::Queue;
+    }
     if record.done {
         return Meeting::Enter(if proven && !rewritten { Entry::Fast } else { Entry::Staged });
     }
@@ -98,6 +102,12 @@ pub(super) fn meet(case: &Case<'_>, desired: &Desired, record: &Record, target: 
         OnNewRevision::Queue => Meeting::Queue,
         OnNewRevision::Block => Meeting::Block,
     }
+}
+
+/// Whether the rollout makes the pods of a set at zero anew at what was stable: what comes next is staged over them.
+fn brings_stable_back(record: &Record) -> bool {
+    let stable = record.stable.as_ref().is_some_and(|stable| stable.same_pods(&record.target));
+    !record.done && record.mode == Mode::Install && stable && record.proven.contains(&record.target.hash)
 }
 
 /// Whether the controller has made something else current than stable, whatever the partition (kubernetes#121534).
@@ -169,7 +179,10 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
         }
         Entry::Fast => {
             new.mode = Mode::Fast;
-            if record.done {
+            let short = || budget::short(case, PARKED, Partition(0), None).is_some();
+            if record.done && short() {
+                nobody_yet(&mut new, replicas);
+            } else if record.done {
                 // All of them, however many there will be.
                 new.stage = last_stage(&new, replicas);
                 new.partition = Partition(0);
@@ -182,7 +195,12 @@ pub(super) fn begin(case: &Case<'_>, desired: &Desired, record: &Record, entry: 
             first_stage(case, replicas, &mut new);
         }
     }
-    apply(ApplyKind::Start, version, version, set, new)
+    apply(ApplyKind::Start, version, version, set, record, new)
+}
+
+/// Nobody is exposed.
+fn nobody_yet(new: &mut Record, replicas: u32) {
+    (new.stage, new.exposed, new.partition) = (None, Some(0), Partition(replicas));
 }
 
 /// Puts the stable revision into a new record that the one before does not know of yet.
@@ -207,6 +225,9 @@ pub(super) fn first_stage(case: &Case<'_>, replicas: u32, new: &mut Record) {
             (new.stage, new.exposed) = stage::locate(&new.plan, replicas, stage::exposed(lower, replicas));
             new.partition = lower;
         }
+        // A healthy pod would be taken down beside too many that are away: the rollout waits for these as between any
+        // two stages.
+        None if budget::short(case, PARKED, first, None).is_some() => nobody_yet(new, replicas),
         None => (new.stage, new.partition) = (Some(0), first),
     }
 }
@@ -264,6 +285,8 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         hashes: HASH_VERSION,
         stated: restart::statement(&desired.tip),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
@@ -275,7 +298,22 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
         partition: record.partition,
         record: Box::new(record),
         base: None,
+        takes_replicas: false,
     }
+}
+
+/// The write that makes a set again over the pods that it has left behind, whose old side runs the tip: parked and at
+/// rest, as they were.
+pub(super) fn recreate(desired: &Desired, revision: &str, now: i64) -> Action {
+    let mut action = create(desired, now);
+    if let Action::Apply { record, .. } = &mut action {
+        record.mode = Mode::Staged;
+        record.done = true;
+        record.stable = Some(record.target.clone());
+        record.back = revision.to_owned();
+        record.proven = vec![record.target.hash.clone()];
+    }
+    action
 }
 
 /// The write that brings everything but the template, onto `set`, with a record made from the case's.
@@ -293,12 +331,22 @@ pub(super) fn sync(
     new.epoch = case.record.epoch.saturating_add(1);
     new.rest.clone_from(&rest_of.rest);
     new.partition = partition;
-    apply(kind, rest_of, template_of, set, new)
+    apply(kind, rest_of, template_of, set, case.record, new)
 }
 
 /// An apply on a set that exists.
-fn apply(kind: ApplyKind, rest_of: &Version, template_of: &Version, set: &LiveSet, record: Record) -> Action {
-    let record = Record { replicas: Some(rest_of.replicas.unwrap_or(set.replicas)), ..record };
+fn apply(
+    kind: ApplyKind,
+    rest_of: &Version,
+    template_of: &Version,
+    set: &LiveSet,
+    before: &Record,
+    record: Record,
+) -> Action {
+    // A newer manifest's replicas supersede what somebody scaled to; not before there was one of ours.
+    let takes_replicas = rest_of.replicas.is_some() && !before.rest.is_empty() && !rest_of.is_rest(&before.rest);
+    let replicas = Some(rest_of.replicas.unwrap_or(set.replicas));
+    let record = Record { replicas, accepted: false, was: None, ..record };
     let restart = restart::spelled(&record.target, &set.restarted_at, template_of);
     Action::Apply {
         kind,
@@ -306,6 +354,7 @@ fn apply(kind: ApplyKind, rest_of: &Version, template_of: &Version, set: &LiveSe
         partition: record.partition,
         record: Box::new(record),
         base: Some((set.uid.clone(), set.resource_version.clone())),
+        takes_replicas,
     }
 }
 
@@ -334,6 +383,7 @@ pub(super) fn restarted(record: &Record, target: Seen, now: i64) -> Record {
         at: now,
         promoted: false,
         hold: None,
+        was: None,
         ..record.clone()
     }
 }

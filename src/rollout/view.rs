@@ -26,6 +26,8 @@ pub(super) struct Case<'a> {
     pub now: Timestamp,
     /// What else tells that time has passed.
     pub steady: Steady<'a>,
+    /// A person's word, in this very look, that a healthy pod may be taken down beside those that are away.
+    pub forced: bool,
 }
 
 impl Case<'_> {

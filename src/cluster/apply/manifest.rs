@@ -6,17 +6,29 @@ use super::{FieldFault, Outcome, Verdict, field_faults, is_ours, judge, shows, w
 use crate::cluster::connect::Cluster;
 use crate::cluster::read;
 use crate::cluster::send::{Call, PatchKind, Reply, send};
-use crate::model::{ApplyKind, FieldOwner, LiveSet, Partition, Reason, Record, WorkloadId};
+use crate::model::{FieldOwner, LiveSet, Partition, Reason, Record, WorkloadId};
+
+/// `spec.replicas` as a conflict names it.
+const REPLICAS: &str = ".spec.replicas";
+
+/// What is taken from other managers, where they own it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Takes {
+    /// Whatever the manifest states: somebody decided so.
+    pub(super) everything: bool,
+    /// `spec.replicas`.
+    pub(super) replicas: bool,
+}
 
 /// Applies a manifest with partition and record in it: one dry run to see who would be overridden and what comes of
 /// it, then the apply itself.
 ///
 /// It is forced only where every conflict is with ourselves (a patch of ours owns a field beside the apply), or where
-/// somebody decided so.
+/// it was decided so.
 pub(super) async fn apply(
     cluster: &Cluster,
     workload: &WorkloadId,
-    kind: ApplyKind,
+    takes: Takes,
     manifest: &Value,
     partition: Partition,
     record: &Record,
@@ -28,8 +40,10 @@ pub(super) async fn apply(
     write_record(&mut body, record);
     let mut force = false;
     let shown = match try_out(cluster, workload, &body, force).await {
-        Err(Outcome::Conflict { managers, .. })
-            if kind == ApplyKind::Overwrite || managers.iter().all(|manager| is_ours(manager)) =>
+        Err(Outcome::Conflict { managers, fields })
+            if takes.everything
+                || managers.iter().all(|manager| is_ours(manager))
+                || (takes.replicas && fields.iter().all(|field| field == REPLICAS)) =>
         {
             force = true;
             try_out(cluster, workload, &body, force).await

@@ -39,6 +39,8 @@ fn record() -> Record {
         hashes: 1,
         stated: String::new(),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         proven: Vec::new(),
         req: None,
@@ -57,7 +59,14 @@ fn apply(kind: ApplyKind) -> Action {
         "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "nginx:2", "args": ["\u{85}\u{2028}é"]}]}}},
     });
     let base = (kind != ApplyKind::Create).then(base);
-    Action::Apply { kind, manifest: Arc::new(manifest), partition: Partition(2), record: Box::new(record()), base }
+    Action::Apply {
+        kind,
+        manifest: Arc::new(manifest),
+        partition: Partition(2),
+        record: Box::new(record()),
+        base,
+        takes_replicas: false,
+    }
 }
 
 fn patch() -> Action {

@@ -65,6 +65,8 @@ pub(super) struct Set {
     pub(super) partition: u32,
     /// Pods that may be away at once.
     pub(super) budget: u32,
+    /// Whether the controller itself waits for pods that are away before it takes another.
+    pub(super) waits: bool,
     pub(super) current: String,
     pub(super) update: String,
     /// The record; none where there is none, or none that can be read.
@@ -101,6 +103,8 @@ impl Set {
             min_ready: number("/spec/minReadySeconds").unwrap_or_default(),
             partition: small("/spec/updateStrategy/rollingUpdate/partition", if rolls { 0 } else { PARKED.0 }),
             budget: budget.max(1),
+            waits: text("/spec/podManagementPolicy") != "Parallel"
+                || object.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable").is_some(),
             current: text("/status/currentRevision").to_owned(),
             update: text("/status/updateRevision").to_owned(),
             record: annotation(Record::ANNOTATION).and_then(|text| Record::decode(text).ok()),

@@ -70,6 +70,8 @@ impl Scene {
             hashes: 1,
             stated: String::new(),
             hold: None,
+            accepted: false,
+            was: None,
             failed: Vec::new(),
             proven: Vec::new(),
             req: None,

@@ -51,14 +51,14 @@ pub(super) struct Track {
 }
 
 /// The best moment at which a gate held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Gate {
     /// Of which partition.
     partition: u32,
     /// When the last of its pods became Ready.
     since: Timestamp,
-    /// Whether no more pods were away than may be.
-    within: bool,
+    /// Pods that were away.
+    away: Vec<u32>,
 }
 
 impl Track {
@@ -129,15 +129,13 @@ impl Track {
         }
         let since = self.pods.iter().filter(above).filter_map(|(_, pod)| pod.ready).max();
         let since = since.unwrap_or(Timestamp::UNIX_EPOCH);
-        let away = self.pods.values().filter(|pod| pod.ready.is_none()).count();
-        let within = u32::try_from(away).is_ok_and(|away| away <= set.budget);
-        let gate = Gate { partition: set.partition, since, within };
-        self.gate = match self.gate {
-            Some(best) if best.partition == gate.partition && best.within >= within && best.since <= since => {
-                Some(best)
-            }
-            _ => Some(gate),
-        };
+        let away: Vec<u32> = self.pods.iter().filter(|(_, pod)| pod.ready.is_none()).map(|(at, _)| *at).collect();
+        let gate = Gate { partition: set.partition, since, away };
+        let better =
+            |best: &Gate| best.partition == gate.partition && best.away.len() <= gate.away.len() && best.since <= since;
+        if !self.gate.as_ref().is_some_and(better) {
+            self.gate = Some(gate);
+        }
         if self.complete && self.back {
             return;
         }
@@ -369,23 +367,30 @@ impl Track {
             _ => 0,
         };
         let wait = SignedDuration::from_secs(i64::from(wait).max(set.min_ready));
-        let gate = self.gate.filter(|gate| gate.partition == from && now.duration_since(gate.since) >= wait);
+        let gate = self.gate.as_ref().filter(|gate| gate.partition == from && now.duration_since(gate.since) >= wait);
         match gate {
             None => {
                 let (pods, gate) = (exposed(to), exposed(from));
                 found.push(("I4", format!("{pods} pods are exposed, and the gate of {gate} was never passed")));
             }
-            Some(gate) if !gate.within && !old.promoted && !asked && self.takes_down(set, to) => {
+            Some(gate) if !asked && self.takes_down(set, &gate.away, to) => {
                 found.push(("I5", format!("{} pods are exposed while too many are away", exposed(to))));
             }
             Some(_) => {}
         }
     }
 
-    /// Whether a lower partition exposes a healthy pod that is to be replaced.
-    fn takes_down(&self, set: &Set, to: u32) -> bool {
+    /// Whether a lower partition has a healthy pod replaced while too many are away that are not replaced before it.
+    fn takes_down(&self, set: &Set, away: &[u32], to: u32) -> bool {
         let between = |ordinal: u32| set.exposes(ordinal, to) && !set.exposes(ordinal, set.partition);
-        self.pods.iter().any(|(ordinal, pod)| between(*ordinal) && pod.ready.is_some() && pod.revision != set.update)
+        let taken =
+            |(ordinal, pod): &(&u32, &Pod)| between(**ordinal) && pod.ready.is_some() && pod.revision != set.update;
+        let Some((first, _)) = self.pods.iter().filter(taken).max_by_key(|(ordinal, _)| **ordinal) else {
+            return false;
+        };
+        let free = |ordinal: u32| set.exposes(ordinal, to) && (set.waits || ordinal > *first);
+        let away = away.iter().filter(|ordinal| !free(**ordinal)).count();
+        !u32::try_from(away).is_ok_and(|away| away < set.budget)
     }
 
     /// The partition follows a set that was scaled.

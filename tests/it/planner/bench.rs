@@ -135,6 +135,8 @@ impl Bench {
             hashes: 1,
             stated: String::new(),
             hold: None,
+            accepted: false,
+            was: None,
             failed: Vec::new(),
             proven: vec![hash("A")],
             req: None,

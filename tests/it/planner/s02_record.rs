@@ -49,6 +49,7 @@ pub(super) fn largest() -> Record {
     record.stage = Some(39);
     record.exposed = Some(1000);
     record.promoted = true;
+    (record.accepted, record.replicas, record.was) = (true, Some(u32::MAX), Some(seen(4)));
     record.stated = "2026-07-24T10:00:00.123456789+02:00".into();
     record.hold = Some(Hold { by: "h".repeat(64) });
     record.req = Some(Answer { id: "i".repeat(36), refused: "w".repeat(160) });

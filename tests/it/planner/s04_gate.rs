@@ -134,7 +134,7 @@ const ROWS: &[Row] = &[
                 (pod.ready, pod.ready_since) = (false, Some(at(-2000)));
             })
         },
-        "Patch p=2 stage=1 | Progressing WaitingReady | -",
+        "- | Degraded StuckPod | PodReady 0",
     ),
     (
         "Ready for the soak and one second",

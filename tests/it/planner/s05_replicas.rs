@@ -168,13 +168,13 @@ const ROWS: &[Row] = &[
         "Patch p=parked stage=1 Back done | Healthy RolledBack | -",
     ),
     (
-        "to zero mid-rollout is refused",
+        "to zero mid-rollout is refused, and the rollout goes on",
         || {
             bent(Bench::running(1), |b| {
                 b.scale_commit(Some(0));
             })
         },
-        "- | Blocked ScaleToZero | Correction",
+        "Patch p=2 stage=1 | Progressing WaitingReady | -",
     ),
     (
         "to zero at rest is allowed",

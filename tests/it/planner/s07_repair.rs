@@ -142,7 +142,7 @@ const ROWS: &[Row] = &[
                 b.broken(0, "A", "CrashLoopBackOff");
             })
         },
-        "Patch p=2 stage=1 | Progressing WaitingReady | -",
+        "- | Degraded StuckPod | PodReady 0 CrashLoopBackOff",
     ),
     (
         "roll forward: the pod that the superseded revision broke",
@@ -251,8 +251,10 @@ fn no_healthy_pod_is_taken_down_beside_more_broken_ones_than_may_be() {
     // A person may say that it goes on.
     bench.ask(Verb::Promote);
     assert_eq!(bench.line(), "Patch p=2 stage=1 answered | Progressing WaitingReady | -");
-    // As many as the budget has.
+    // As many as the budget has, the next one among them.
     let mut bench = bent(with_two_away([0, 1]), |b| b.set().max_unavailable = Some(2));
+    assert_eq!(bench.line(), "- | Degraded StuckPod | PodReady 1 CrashLoopBackOff");
+    let mut bench = bent(with_two_away([0, 1]), |b| b.set().max_unavailable = Some(3));
     assert_eq!(bench.line(), "Patch p=2 stage=1 | Progressing WaitingReady | -");
     // Only broken ones would be replaced: nothing more goes down.
     let mut bench = with_two_away([2, 3]);

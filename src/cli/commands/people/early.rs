@@ -13,6 +13,7 @@ pub(super) fn refusal(observed: &Observed, request: &Request, now: Timestamp) ->
     match (&set.record, request.verb) {
         (RecordState::Absent, Verb::Adopt) => foresee::obstacle(&repository::without_request(observed), now),
         (RecordState::Absent, _) => Some(format!("it is not managed by phaseline: `phaseline adopt {name}` first")),
+        (RecordState::Unreadable(_), Verb::Release) => None,
         (RecordState::Unreadable(why), _) => {
             Some(format!("the annotation {} cannot be read: {why}", Record::ANNOTATION))
         }

@@ -71,6 +71,8 @@ fn record(desired: &Desired, history: &[Numbered], name: &str, now: Timestamp) -
         hashes: crate::revision::digest::HASH_VERSION,
         stated: String::new(),
         hold: None,
+        accepted: false,
+        was: None,
         failed: Vec::new(),
         proven: proven(history, tip),
         req: None,

@@ -144,6 +144,11 @@ impl World {
             self.ask(Verb::Resume);
             return Some(Verb::Resume);
         }
+        if last.message.contains("(ClaimDeletion)") {
+            // Shown beside what goes on.
+            self.commit(|commit| commit.allow_claim_deletion = true);
+            return None;
+        }
         let verb = match last.waiting_on.as_ref()? {
             WaitingOn::Promotion => Verb::Promote,
             WaitingOn::Resume | WaitingOn::NewRevisionDecision => Verb::Resume,

@@ -61,8 +61,8 @@ impl World {
             return Answer::Moved;
         }
         match action {
-            Action::Apply { kind, manifest, partition, record, .. } => {
-                self.apply(*kind, manifest, partition.0, record, mutant)
+            Action::Apply { kind, manifest, partition, record, takes_replicas, .. } => {
+                self.apply(*kind, *takes_replicas, manifest, partition.0, record, mutant)
             }
             Action::Patch { partition, record, clear_request, .. } => {
                 let Some(set) = &mut self.cluster.set else { return Answer::Moved };
@@ -141,6 +141,7 @@ impl World {
     fn apply(
         &mut self,
         kind: ApplyKind,
+        takes_replicas: bool,
         manifest: &serde_json::Value,
         mut partition: u32,
         record: &Record,
@@ -200,7 +201,8 @@ impl World {
                 (!ours(before.owners.template) && tpl.id != before.tpl.id, before.owners.template),
                 (!ours(before.owners.strategy) && partition != before.partition, before.owners.strategy),
                 (
-                    replicas.is_some_and(|replicas| replicas != before.replicas)
+                    !takes_replicas
+                        && replicas.is_some_and(|replicas| replicas != before.replicas)
                         && before.owners.replicas.is_some_and(|manager| !ours(manager)),
                     before.owners.replicas.unwrap_or_default(),
                 ),

@@ -254,6 +254,10 @@ impl Life {
             return true;
         }
         let waits = |word: &str| said.waiting.contains(word);
+        if said.message.contains("(ClaimDeletion)") {
+            play.push(|commit| commit.allow_claim_deletion = true);
+            return true;
+        }
         match said.reason {
             Reason::NotAdoptable => {
                 // A rollout was given back half-done: a person ends it.
