@@ -96,7 +96,8 @@ fn an_edit_by_another_manager_is_accepted_when_told(version: Version) {
     site.until("Paused", "StagePaused");
     assert_eq!(uids(&site.pods())[..2], uids(&old)[..2], "by the plan");
     site.phaseline_ok(&["promote", "web"]);
-    site.until_status("web", |it| it["phase"] == "Healthy");
+    // It runs everywhere, and Git says otherwise.
+    site.until("Paused", "DriftAccepted");
     assert_eq!(image(&site.set("web")), "web:9");
     assert!(site.pods().iter().zip(&old).all(|(now, old)| now.uid != old.uid));
     site.assert_guarded();

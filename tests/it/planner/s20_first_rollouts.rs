@@ -43,7 +43,12 @@ const AGAIN: &str = "Start B of B p=0 replicas=5 Install | Progressing Starting 
 
 const INSTALLS: &[Row] = &[
     ("the daemon was away since the install", || installed(|_| ()), STAGED),
-    ("Ready, but not for minReadySeconds yet", || installed(|b| b.set().min_ready_seconds = 100_000), STAGED),
+    (
+        // What is away for the budget too: nobody is exposed before they are available.
+        "Ready, but not for minReadySeconds yet",
+        || installed(|b| b.set().min_ready_seconds = 100_000),
+        "Start B of B p=5 replicas=5 exposed=0 | Progressing Starting | -",
+    ),
     ("Ready, and all of them away now", || installed(all_away), STAGED),
     (
         "the node of all of them is gone",
