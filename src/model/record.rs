@@ -142,7 +142,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stated: String,
     /// Whether the live template is one of somebody else's that a person took as it is.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "acc", default, skip_serializing_if = "is_default")]
     pub accepted: bool,
     /// What was stable before a scale to zero made the target current for good: what `resume --overwrite` goes back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
