@@ -25,4 +25,4 @@ pub use news::{Listener, News, What};
 pub use publish::Said;
 pub use report::Report;
 pub use sight::RewriteGrace;
-pub use source::{Contents, HistoryEntry, Parsed, Recalled, Scope, Source, Tip, View, Wish};
+pub use source::{Contents, HistoryEntry, Parsed, Recalled, Scope, Source, Tip, View, Wish, plans_left_out};

@@ -15,9 +15,9 @@ use crate::git::{
 };
 use crate::manifest::stateful_set::{self, ALLOW_CLAIM_DELETION};
 use crate::manifest::{
-    Bound, BoundWorkload, Checks, Document, Manifest,
+    Bound, BoundWorkload, Document, Manifest,
     apply_body::{rest_digest, written_digest},
-    bind, bind_for, parse,
+    bind, parse,
 };
 use crate::model::{
     CommitId, CommitInfo, Desired, Diagnostic, Lineage, Origin, Plan, Problem, TemplateHash, Version, Wanted,
@@ -29,6 +29,8 @@ use crate::revision::reading::Reading;
 
 mod last_good;
 mod looks;
+
+pub use looks::plans_left_out;
 
 pub use last_good::Recalled;
 
@@ -55,6 +57,8 @@ pub struct Wish {
     pub at: Option<CommitId>,
     /// What is odd, but usable.
     pub warnings: Vec<Diagnostic>,
+    /// Nothing stages it, neither a plan nor a partition: what is asked for reaches all pods in one stage.
+    pub unstaged: bool,
 }
 
 impl Wish {
@@ -127,6 +131,8 @@ pub struct Source {
     /// How many refreshes are to panic.
     #[cfg(test)]
     pub(super) breaks: u32,
+    /// How many commits of the history are looked at.
+    depth: usize,
 }
 
 /// The commit that a source takes for its tip, whatever its branch names; moved by whoever holds a handle.
@@ -203,6 +209,7 @@ impl Source {
             tip: None,
             #[cfg(test)]
             breaks: 0,
+            depth: MAX_COMMITS,
         }
     }
 
@@ -214,6 +221,13 @@ impl Source {
         Ok(Self::on(Mirror::in_place(place, path)?, scope))
     }
 
+    /// The same that looks at so many commits at most: a template that is older is said to be of the last one of them,
+    /// and numbers are not those of all history.
+    #[must_use]
+    pub fn looking_back(self, commits: usize) -> Self {
+        Self { depth: commits, ..self }
+    }
+
     /// The same with a tip of its own: nothing is fetched any more.
     pub fn at(mut self, tip: Tip) -> Self {
         (self.tip, self.view, self.histories) = (Some(tip), None, None);
@@ -223,35 +237,6 @@ impl Source {
     /// The repository itself, for what is asked of commits rather than of manifests.
     pub fn mirror(&self) -> &Mirror {
         &self.mirror
-    }
-
-    /// What the files of a commit say, with the checks of whoever asks.
-    ///
-    /// # Errors
-    /// Whatever reading the mirror reports.
-    pub fn contents(&mut self, commit: &CommitId, checks: Checks) -> Result<Contents, GitError> {
-        let listing = self.mirror.files(commit)?;
-        self.contents_of(listing, checks)
-    }
-
-    /// What the files that are staged say.
-    ///
-    /// # Errors
-    /// See [`Mirror::staged_files`].
-    pub fn staged_contents(&mut self, checks: Checks) -> Result<Contents, GitError> {
-        let listing = self.mirror.staged_files()?;
-        self.contents_of(listing, checks)
-    }
-
-    fn contents_of(&mut self, listing: Listing, checks: Checks) -> Result<Contents, GitError> {
-        let mut files = BTreeMap::new();
-        for file in listing.files {
-            let parsed = self.parse(&file.path, &file.blob)?;
-            files.insert(file.path, parsed);
-        }
-        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
-        let bound = bind_for(read, &self.scope.default_namespace, checks);
-        Ok(Contents { bound, skipped: listing.skipped, files })
     }
 
     /// The repository's address without credentials.
@@ -341,7 +326,7 @@ impl Source {
             let name = document.value.pointer("/metadata/name").and_then(Value::as_str);
             stateful_set::is_stateful_set(document) && name == Some(workload.name.as_str())
         };
-        let bound = self.bind_files(files, |file| file.documents.iter().any(names_it)).ok()?;
+        let bound = self.bind_files(files, &[], |file| file.documents.iter().any(names_it)).ok()?;
         let Ok(bound) = bound.workloads.get(workload)? else { return None };
         Some(version(&bound.manifest, info, None))
     }
@@ -424,7 +409,8 @@ impl Source {
             };
             let desired = good.desired(&workload, version(&good.manifest, commit, Some(&head)));
             let at = earlier.remove(&workload);
-            let wish = Wish { desired: Some(desired), problem: None, at, warnings: good.warnings };
+            let (desired, warnings, unstaged) = (Some(desired), good.warnings, good.unstaged);
+            let wish = Wish { desired, problem: None, at, warnings, unstaged };
             wishes.insert(workload, wish);
         }
         for (workload, problem) in problems {
@@ -445,7 +431,7 @@ impl Source {
     /// Parses and binds the files of a commit.
     fn bind(&mut self, commit: &CommitId) -> Result<Tree, GitError> {
         let Listing { files, skipped, mut dark } = self.mirror.files(commit)?;
-        let bound = self.bind_files(files.clone(), |_| true)?;
+        let bound = self.bind_files(files.clone(), &skipped, |_| true)?;
         for file in files {
             if let Some(why) = bound.broken_files.get(&file.path) {
                 dark.push(Dark { path: file.path, id: file.blob, what: DarkKind::File, why: why.clone() });
@@ -454,7 +440,12 @@ impl Source {
         Ok(Tree { bound, skipped, dark })
     }
 
-    fn bind_files(&mut self, files: Vec<FileEntry>, wanted: impl Fn(&Parsed) -> bool) -> Result<Bound, GitError> {
+    fn bind_files(
+        &mut self,
+        files: Vec<FileEntry>,
+        skipped: &[Diagnostic],
+        wanted: impl Fn(&Parsed) -> bool,
+    ) -> Result<Bound, GitError> {
         let mut read = Vec::with_capacity(files.len());
         for file in files {
             let parsed = self.parse(&file.path, &file.blob)?;
@@ -463,7 +454,7 @@ impl Source {
             }
         }
         let read = read.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
-        Ok(bind(read, &self.scope.default_namespace))
+        Ok(bind(read.chain(plans_left_out(skipped)), &self.scope.default_namespace))
     }
 
     fn parse(&mut self, path: &str, blob: &BlobId) -> Result<Arc<Parsed>, GitError> {
@@ -481,7 +472,7 @@ impl Source {
     }
 
     fn walk(&mut self, tip: &CommitId, goal: Goal<'_>, before: Option<&Histories>) -> Result<Histories, GitError> {
-        let found = self.index.histories(&self.mirror, tip, goal, before, MAX_COMMITS)?;
+        let found = self.index.histories(&self.mirror, tip, goal, before, self.depth)?;
         if let Err(error) = self.index.save(&self.mirror) {
             warn!("the index of the history cannot be kept, it has to be made again next time: {}", chain(&error));
         }
@@ -501,12 +492,14 @@ struct Good {
     plan: Plan,
     digest: String,
     warnings: Vec<Diagnostic>,
+    unstaged: bool,
 }
 
 impl Good {
     fn of(bound: &BoundWorkload) -> Self {
         let (plan, digest) = bound.effective_plan();
-        Self { manifest: bound.manifest.clone(), plan, digest, warnings: bound.diagnostics.clone() }
+        let (manifest, warnings) = (bound.manifest.clone(), bound.diagnostics.clone());
+        Self { manifest, plan, digest, warnings, unstaged: bound.is_unstaged() }
     }
 
     fn desired(&self, workload: &WorkloadId, tip: Version) -> Desired {

@@ -2,8 +2,10 @@
 
 use std::cell::OnceCell;
 
+use super::kind::Role;
 use super::parse::Document;
 use super::places::{Place, Places};
+use super::words::show;
 use crate::model::{Diagnostic, Severity};
 
 /// The most findings about one document or file: a hopeless one shall not fill the log.
@@ -85,6 +87,14 @@ impl<'a> Findings<'a> {
 
     fn places(&self) -> Option<&Places> {
         self.places.get_or_init(|| Places::of(self.document.text())).as_ref()
+    }
+}
+
+/// Reports a kind that is only nearly the one of its role.
+pub(super) fn misspelt(document: &Document, role: Role, findings: &mut Findings<'_>) {
+    if document.kind() != role.kind() {
+        let message = format!("there is no kind {}", show(document.kind()));
+        findings.error("/kind", message).hint = format!("did you mean `kind: {}`?", role.kind());
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::kind::is_ours;
+
 /// What a document is that is no Kubernetes object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
@@ -100,11 +102,6 @@ const RENDER_KUSTOMIZATION: &str =
 
 fn is_object(value: &Value) -> bool {
     ["apiVersion", "kind"].iter().all(|key| value.get(key).is_some_and(Value::is_string))
-}
-
-fn is_ours(value: &Value) -> bool {
-    let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
-    kind == super::parse::SET_KIND || kind == super::parse::PLAN_KIND
 }
 
 /// An object from which others are made somewhere else; what these are is not seen here.

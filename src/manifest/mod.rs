@@ -15,6 +15,7 @@ mod foreign;
 pub mod go_json;
 pub(crate) mod go_syntax;
 mod hint;
+mod kind;
 pub mod leans_on;
 mod level;
 pub mod owned;
@@ -31,7 +32,7 @@ pub mod update;
 mod words;
 mod yaml;
 
-pub use bind::{Bound, BoundWorkload, bind, bind_for};
+pub use bind::{Bound, BoundWorkload, ONE_STAGE, bind, bind_for};
 pub use level::Checks;
 pub use parse::{
     Document, MAX_DOCUMENTS, MAX_FILE_BYTES, RawDocument, is_plan_file, parse, read_documents, read_documents_as,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::parse::{PLAN_KIND, SET_KIND};
+use super::kind::{PLAN_KIND, SET_KIND};
 use super::plan::{
     API_VERSION, MAX_ROLLBACK_WINDOW, MAX_SECONDS, MAX_STAGES, METADATA, PAUSE, RAMP, RAMP_RULES, ROLLBACK_WINDOW,
     SPEC, STAGE, TOP, WORKLOAD_REF,

@@ -12,7 +12,7 @@ use super::places::join;
 use super::quantity::{Rounding, canonical};
 use super::stateful_set::Manifest;
 use super::words::show;
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, WorkloadId};
 
 /// The fields of the spec that may be changed.
 pub(crate) const MUTABLE: [&str; 7] = [
@@ -69,7 +69,7 @@ pub fn forbidden_changes(
             shown(to)
         );
         let finding = findings.error(&pointer, message);
-        finding.hint = way_out(name, &path, after);
+        finding.hint = way_out(name, &path, after, to);
         finding.code = "immutable-field".into();
         finding.path = path;
     }
@@ -127,7 +127,7 @@ fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-fn way_out(field: &str, path: &str, set: &Manifest) -> String {
+fn way_out(field: &str, path: &str, set: &Manifest, to: Option<&Value>) -> String {
     let name = &set.workload;
     let recreate = format!(
         "`kubectl delete statefulset {} -n {} --cascade=orphan` keeps the pods and claims, and the next apply adopts them",
@@ -137,11 +137,23 @@ fn way_out(field: &str, path: &str, set: &Manifest) -> String {
         "selector" => {
             "take the change back, or give the set another name: pods of the old selector would be left alone".into()
         }
-        "volumeClaimTemplates" if path.ends_with(".requests.storage") => {
-            format!("take the change back; to grow volumes, patch each claim first, then {recreate}")
-        }
+        "volumeClaimTemplates" if path.ends_with(".requests.storage") => grow(path, set, to),
         _ => format!("take the change back; or, with no rollout under way: {recreate}"),
     }
+}
+
+/// Why the size of a claim cannot be changed here, and how volumes grow all the same.
+fn grow(path: &str, set: &Manifest, to: Option<&Value>) -> String {
+    let index = path.split(['[', ']']).nth(1).unwrap_or_default();
+    let claim = set.value.pointer(&format!("/spec/volumeClaimTemplates/{index}/metadata/name")).and_then(Value::as_str);
+    let (claim, size) = (claim.unwrap_or("NAME"), to.and_then(Value::as_str).unwrap_or("SIZE"));
+    let WorkloadId { namespace, name } = &set.workload;
+    format!(
+        "take the change back: Kubernetes makes claims from it for new pods, and never changes one that is there. To grow \
+         the volumes, patch each claim, where its StorageClass allows that: `kubectl patch pvc {claim}-{name}-0 -n \
+         {namespace} -p '{{\"spec\":{{\"resources\":{{\"requests\":{{\"storage\":\"{size}\"}}}}}}}}'`, and so on for \
+         each pod; pods keep running"
+    )
 }
 
 fn shown(value: Option<&Value>) -> String {

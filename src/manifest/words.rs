@@ -67,26 +67,31 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// Levenshtein's distance.
+/// How many letters of one word are to be put in, left out, changed or swapped with the next to make it the other.
+pub(super) fn distance_of(left: &str, right: &str) -> usize {
+    distance(&left.chars().collect::<Vec<_>>(), &right.chars().collect::<Vec<_>>())
+}
+
+/// Levenshtein's distance, two neighbours that are swapped being one mistake.
 fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, l) in left.iter().enumerate() {
-        let mut diagonal = above;
-        let mut previous = above + 1;
-        for (index, r) in right.iter().enumerate() {
-            let up = row.get(index + 1).copied().unwrap_or(usize::MAX - 1);
-            let cost = (diagonal + usize::from(l != r)).min(up + 1).min(previous + 1);
-            if let Some(cell) = row.get_mut(index) {
-                *cell = previous;
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for (down, l) in left.iter().enumerate() {
+        let mut row = Vec::with_capacity(right.len() + 1);
+        row.push(down + 1);
+        let cell = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX - 1);
+        for (across, r) in right.iter().enumerate() {
+            let mut cost = cell(&above, across) + usize::from(l != r);
+            cost = cost.min(cell(&above, across + 1) + 1).min(cell(&row, across) + 1);
+            let swapped = across > 0 && down > 0 && right.get(across - 1) == Some(l) && left.get(down - 1) == Some(r);
+            if swapped {
+                cost = cost.min(cell(&before, across - 1) + 1);
             }
-            diagonal = up;
-            previous = cost;
+            row.push(cost);
         }
-        if let Some(cell) = row.last_mut() {
-            *cell = previous;
-        }
+        before = std::mem::replace(&mut above, row);
     }
-    row.last().copied().unwrap_or(left.len())
+    above.last().copied().unwrap_or(left.len())
 }
 
 /// Whether a name is a DNS label of RFC 1123: at most 63 of `a-z`, `0-9` and `-`, which neither begins nor ends it.
@@ -120,7 +125,8 @@ mod tests {
         ] {
             assert_eq!(nearest(word, &known), near, "{word}");
         }
-        assert_eq!(distance(&['a', 'b'], &['b', 'a']), 2);
+        assert_eq!(distance(&['a', 'b'], &['b', 'a']), 1);
+        assert_eq!(distance_of("abcd", "badc"), 2);
         assert_eq!(distance(&[], &['b', 'a']), 2);
     }
 

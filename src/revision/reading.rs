@@ -26,7 +26,7 @@ impl Reading {
             unreadable: diagnostics.iter().any(Diagnostic::is_error),
             ..Self::default()
         };
-        for document in documents.iter().filter(|document| stateful_set::is_stateful_set(document)) {
+        for document in documents.iter().filter(|document| stateful_set::is_meant(document)) {
             let read = stateful_set::read(document, "");
             match (read.manifest, read.workload) {
                 (Some(manifest), _) => {

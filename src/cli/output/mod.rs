@@ -5,6 +5,7 @@ pub(crate) mod hidden;
 pub(crate) mod history;
 pub(crate) mod plan;
 pub(crate) mod plan_markdown;
+pub(crate) mod plan_push;
 pub(crate) mod plan_text;
 pub(crate) mod simulation;
 pub(crate) mod simulation_text;

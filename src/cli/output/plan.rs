@@ -151,6 +151,8 @@ pub(crate) struct PlanItem {
     pub(crate) template_changes: bool,
     /// Pods after it.
     pub(crate) replicas: u32,
+    /// Whether nothing stages it, neither a plan nor a partition in its manifest.
+    pub(crate) no_plan: bool,
     /// The stages, in order.
     pub(crate) stages: Vec<PlanStage>,
     /// The least seconds that the soaks and pauses of the stages take, pods that start at once taken for granted.

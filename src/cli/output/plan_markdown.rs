@@ -5,7 +5,7 @@
 
 use super::diff;
 use super::plan::{PlanItem, PlanObject};
-use super::plan_text::{duration_words, headline, is_quiet, number_words, revision_words, row};
+use super::plan_text::{duration_words, headline, is_quiet, no_plan, number_words, revision_words, row};
 use super::text;
 use crate::model::{CommitId, Diagnostic};
 
@@ -155,6 +155,9 @@ fn workload(item: &PlanItem) -> String {
         page.add(&format!("- assumed: {}\n", escaped(&cut(assumption))));
     }
     if !item.stages.is_empty() {
+        if item.no_plan {
+            page.add(&format!("- {}\n", no_plan()));
+        }
         let mut table =
             "\n| stage | pods | partition | ordinals | down | waits for | state |\n|---|---|---|---|---|---|---|\n"
                 .to_owned();

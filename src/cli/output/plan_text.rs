@@ -9,6 +9,7 @@ use super::status::Revision;
 use super::table::table;
 use super::text;
 use crate::cli::foresee::Entry;
+use crate::manifest::ONE_STAGE;
 use crate::model::{CommitId, Phase, Reason, TemplateHash};
 
 /// In the place of a commit's id: the files of a work tree.
@@ -61,7 +62,8 @@ pub(crate) fn print(out: &mut dyn Write, plan: &PlanObject, color: bool) -> io::
     writeln!(out, "\n{} of {} workloads would change", changes, plan.items.len())
 }
 
-fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::Result<()> {
+/// A workload that changes, or of which there is something to say.
+pub(crate) fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::Result<()> {
     writeln!(out, "{}/{}: {}", item.namespace, item.name, headline(item))?;
     for problem in &item.problems {
         indented(out, &problem.to_string())?;
@@ -117,6 +119,9 @@ fn page(out: &mut dyn Write, item: &PlanItem, online: bool, color: bool) -> io::
         indented(out, &format!("assumed: {assumption}"))?;
     }
     if !item.stages.is_empty() {
+        if item.no_plan {
+            indented(out, &no_plan())?;
+        }
         let rows = item.stages.iter().map(|stage| row(stage, item));
         // How far the rollout has come that is taken back, only the cluster knows.
         let down = if !online && item.entry == Entry::Rollback { "DOWN AT MOST" } else { "DOWN" };
@@ -148,6 +153,7 @@ pub(crate) fn headline(item: &PlanItem) -> &'static str {
         (_, true) => "once it is adopted (no pod restarts for it): a staged rollout",
         (Entry::Install, false) => "created, all pods at once",
         (Entry::InstallAgain, false) => "installed again, all pods at once: no revision of it was ever Ready",
+        (Entry::Staged, false) if item.no_plan => "rolled out in one stage",
         (Entry::Staged, false) => "a staged rollout",
         (Entry::Rollback, false) => "back to a proven revision: straight on, pauses and soaks skipped",
         (Entry::Revert, false) => "back to the stable revision: the partition is kept, nothing more is exposed",
@@ -204,6 +210,11 @@ pub(crate) fn number_words(item: &PlanItem) -> Option<String> {
         (Some(number), Some(back)) => Some(format!("{number}; {back}")),
         (number, back) => number.or(back),
     }
+}
+
+/// What is said of a set that nothing stages.
+pub(crate) fn no_plan() -> String {
+    format!("no plan: {ONE_STAGE}")
 }
 
 /// The least time that it takes; none where there is nothing to wait for.

@@ -116,7 +116,7 @@ impl Source {
         let commits = [record.mark().clone(), record.target.commit.clone()];
         Ok(match self.recall(view, workload, &commits)? {
             Recalled::Good(desired, problem, at) => {
-                Some(Wish { desired: Some(*desired), problem: Some(problem), at: Some(at), warnings: Vec::new() })
+                Some(Wish { desired: Some(*desired), problem: Some(problem), at: Some(at), ..Wish::default() })
             }
             Recalled::Lost(problem) => Some(Wish { problem: Some(problem), ..Wish::default() }),
             Recalled::Gone => wish,

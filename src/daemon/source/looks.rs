@@ -4,13 +4,43 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Scope, Source, View};
-use crate::git::{GitError, Goal};
-use crate::manifest::{Document, stateful_set};
-use crate::model::{CommitId, WorkloadId};
+use super::{Contents, Scope, Source, View};
+use crate::git::{GitError, Goal, Listing};
+use crate::manifest::{Checks, Document, bind_for, is_plan_file, stateful_set};
+use crate::model::{CommitId, Diagnostic, WorkloadId};
 use crate::revision::history::{Numbered, number};
 
 impl Source {
+    /// What the files of a commit say, with the checks of whoever asks.
+    ///
+    /// # Errors
+    /// Whatever reading the mirror reports.
+    pub fn contents(&mut self, commit: &CommitId, checks: Checks) -> Result<Contents, GitError> {
+        let listing = self.mirror.files(commit)?;
+        self.contents_of(listing, checks)
+    }
+
+    /// What the files that are staged say.
+    ///
+    /// # Errors
+    /// See [`Mirror::staged_files`].
+    pub fn staged_contents(&mut self, checks: Checks) -> Result<Contents, GitError> {
+        let listing = self.mirror.staged_files()?;
+        self.contents_of(listing, checks)
+    }
+
+    fn contents_of(&mut self, listing: Listing, checks: Checks) -> Result<Contents, GitError> {
+        let mut files = BTreeMap::new();
+        for file in listing.files {
+            let parsed = self.parse(&file.path, &file.blob)?;
+            files.insert(file.path, parsed);
+        }
+        let read = files.iter().map(|(path, parsed)| (path.as_str(), &parsed.documents[..], &parsed.diagnostics[..]));
+        let read = read.chain(plans_left_out(&listing.skipped));
+        let bound = bind_for(read, &self.scope.default_namespace, checks);
+        Ok(Contents { bound, skipped: listing.skipped, files })
+    }
+
     /// The namespace of manifests that state none.
     pub fn default_namespace(&self) -> &str {
         &self.scope.default_namespace
@@ -88,4 +118,10 @@ impl Source {
         }
         Ok(all)
     }
+}
+
+/// Plans that are there and are not read, such as symbolic links: each counts as a plan that cannot be used.
+pub fn plans_left_out(skipped: &[Diagnostic]) -> impl Iterator<Item = (&str, &[Document], &[Diagnostic])> {
+    let plans = skipped.iter().filter(|finding| is_plan_file(&finding.file));
+    plans.map(|finding| (finding.file.as_str(), &[][..], std::slice::from_ref(finding)))
 }

@@ -6,12 +6,17 @@ use super::findings::limit;
 use super::foreign;
 use super::level::Checks;
 use super::parse::Document;
+use super::parse::{PLAN_BEGINS, is_plan_file};
 use super::plan::{self, PlanDocument, PlanReading, plan_digest};
 use super::stateful_set::{self, Manifest, SetReading};
-use crate::model::{Diagnostic, Plan, Problem, Schedule, WorkloadId};
+use super::words::show;
+use crate::model::{Diagnostic, Plan, Problem, Schedule, Severity, WorkloadId};
 
 /// The most reasons of a broken file that are repeated at each workload it stops; all of them stand with the file.
 const MAX_REASONS: usize = 5;
+
+/// What becomes of a set without a plan.
+pub const ONE_STAGE: &str = "all pods in one stage";
 
 /// The repository as a whole: what it says of every workload, and what is wrong elsewhere.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +44,11 @@ pub struct BoundWorkload {
 }
 
 impl BoundWorkload {
+    /// Whether nothing stages it, neither a plan nor a partition in its manifest: a change reaches all pods in one stage.
+    pub fn is_unstaged(&self) -> bool {
+        self.plan.is_none() && self.manifest.partition.is_none()
+    }
+
     /// The plan in force with its digest: the bound one; without one the default, or by hand where the manifest states
     /// a partition.
     pub fn effective_plan(&self) -> (Plan, String) {
@@ -76,25 +86,15 @@ where
     binder.finish()
 }
 
-/// A plan on its way to its sets.
-struct OpenPlan {
-    line: u32,
-    file: String,
-    reading: PlanReading,
-    bound: bool,
-}
-
 struct Binder<'a> {
     default_namespace: &'a str,
     checks: Checks,
     bound: Bound,
     /// Every document for a workload, with its line and file.
     sets: BTreeMap<WorkloadId, Vec<(String, u32, SetReading)>>,
-    plans: Vec<OpenPlan>,
-    /// Plans that name a set, as indices into `plans`.
-    by_name: BTreeMap<WorkloadId, Vec<usize>>,
-    /// Plans for the sets of a folder, likewise.
-    by_folder: BTreeMap<String, Vec<usize>>,
+    plans: Vec<OpenPlan<'a>>,
+    /// Which plan is whose.
+    binding: Binding,
 }
 
 impl<'a> Binder<'a> {
@@ -105,25 +105,44 @@ impl<'a> Binder<'a> {
             bound: Bound::default(),
             sets: BTreeMap::new(),
             plans: Vec::new(),
-            by_name: BTreeMap::new(),
-            by_folder: BTreeMap::new(),
+            binding: Binding::default(),
         }
     }
 
-    fn file(&mut self, file: &str, documents: &[Document], findings: &[Diagnostic]) {
+    fn file(&mut self, file: &str, documents: &'a [Document], findings: &[Diagnostic]) {
         for document in documents {
             if plan::is_plan(document) {
-                let reading = plan::read(document);
-                self.plans.push(OpenPlan { line: document.line, file: file.to_owned(), reading, bound: false });
-            } else if stateful_set::is_stateful_set(document) {
+                let (line, reading) = (document.line, plan::read(document));
+                self.plans.push(OpenPlan { file: file.to_owned(), line, reading, document: Some(document) });
+            } else if stateful_set::is_meant(document) {
                 self.set(file, document);
             } else {
                 self.other(file, document);
             }
         }
-        let (errors, warnings): (Vec<_>, Vec<_>) = findings.iter().cloned().partition(Diagnostic::is_error);
+        let (mut errors, warnings): (Vec<_>, Vec<_>) = findings.iter().cloned().partition(Diagnostic::is_error);
         self.bound.diagnostics.extend(warnings);
+        if is_plan_file(file) && !documents.iter().any(plan::is_plan) {
+            let found = findings.iter().max_by_key(|finding| finding.is_error());
+            errors.extend(self.no_plan_in(file, documents, found));
+        }
         self.broken(file, errors);
+    }
+
+    /// A file that is a plan by its name and holds none: it counts as a plan that cannot be read.
+    fn no_plan_in(&mut self, file: &str, documents: &[Document], found: Option<&Diagnostic>) -> Option<Diagnostic> {
+        let line = documents.first().map_or(0, |document| document.line);
+        let folder = plan::folder_of(file).to_owned();
+        let reading = PlanReading { workload_ref: None, folder, plan: None, diagnostics: Vec::new() };
+        self.plans.push(OpenPlan { file: file.to_owned(), line, reading, document: None });
+        let message = match (documents.first(), found) {
+            (Some(document), _) => format!("the file is a plan by its name, and holds {}", show(document.kind())),
+            (None, None) => "the file is a plan by its name, and holds none".to_owned(),
+            (None, Some(found)) if found.is_error() => return None,
+            (None, Some(found)) => return Some(Diagnostic { severity: Severity::Error, ..found.clone() }),
+        };
+        let hint = format!("{PLAN_BEGINS}; where there is to be none, remove the file, or name it otherwise");
+        Some(Diagnostic::error(file, line, message).hint(hint).code("no-plan"))
     }
 
     /// An object of another kind is left to others; who asks for everything is told what is made of some of them.
@@ -161,16 +180,24 @@ impl<'a> Binder<'a> {
     }
 
     fn finish(mut self) -> Bound {
-        self.index_plans();
+        self.plans.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
+        let places = self.sets.iter().flat_map(|(workload, readings)| {
+            readings.iter().map(move |(file, line, _)| (workload, file.as_str(), *line))
+        });
+        let broken = self.bound.broken_files.keys().map(String::as_str);
+        self.binding = Sets::new(self.default_namespace, places, broken).bind(&self.plans);
         for (workload, mut readings) in std::mem::take(&mut self.sets) {
             readings.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
             let outcome = self.workload(&workload, readings);
             self.bound.workloads.insert(workload, outcome);
         }
-        for plan in self.plans.iter().filter(|plan| !plan.bound) {
-            self.bound.diagnostics.extend(plan.reading.diagnostics.iter().cloned());
-            self.bound.diagnostics.push(unused(plan, self.default_namespace));
+        let used: BTreeSet<usize> = self.binding.of.values().flatten().copied().collect();
+        for (index, plan) in self.plans.iter().enumerate() {
+            if !used.contains(&index) {
+                self.bound.diagnostics.extend(plan.reading.diagnostics.iter().cloned());
+            }
         }
+        self.bound.diagnostics.append(&mut self.binding.findings);
         for findings in self.bound.broken_files.values_mut() {
             findings.sort();
             findings.dedup();
@@ -180,21 +207,6 @@ impl<'a> Binder<'a> {
         self.bound
     }
 
-    /// Sorts the plans by their place and notes what each is for.
-    fn index_plans(&mut self) {
-        self.plans.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
-        for (index, plan) in self.plans.iter().enumerate() {
-            let indices = match &plan.reading.workload_ref {
-                Some((namespace, name)) => {
-                    let namespace = namespace.as_deref().unwrap_or(self.default_namespace);
-                    self.by_name.entry(WorkloadId::new(namespace, name)).or_default()
-                }
-                None => self.by_folder.entry(plan.reading.folder.clone()).or_default(),
-            };
-            indices.push(index);
-        }
-    }
-
     /// One workload from the documents that name it.
     fn workload(
         &mut self,
@@ -202,7 +214,6 @@ impl<'a> Binder<'a> {
         readings: Vec<(String, u32, SetReading)>,
     ) -> Result<BoundWorkload, Problem> {
         let mut findings = Vec::new();
-        let mut folders: Vec<String> = Vec::new();
         let places: Vec<String> = readings.iter().map(|(file, line, _)| format!("{file}:{line}")).collect();
         if readings.len() > 1 {
             for (file, line, _) in &readings {
@@ -215,11 +226,14 @@ impl<'a> Binder<'a> {
             if let Some(reasons) = self.bound.broken_files.get(&file) {
                 findings.extend(reasons.iter().take(MAX_REASONS).cloned());
             }
-            folders.push(plan::folder_of(&file).to_owned());
             findings.extend(reading.diagnostics);
             manifest = reading.manifest;
         }
-        let plan = self.plan_for(workload, &folders, &mut findings);
+        // Of what was in force it does not matter now that its plan could not be used.
+        let plan = match self.checks {
+            Checks::Past => self.plan_for(workload, &mut Vec::new()),
+            Checks::Rollout | Checks::Server(_) => self.plan_for(workload, &mut findings),
+        };
         if let (Some(manifest), Some(plan)) = (&manifest, &plan)
             && manifest.partition.is_some()
         {
@@ -239,23 +253,12 @@ impl<'a> Binder<'a> {
     }
 
     /// The plan of a workload: none, one, or a finding why none can be told.
-    fn plan_for(
-        &mut self,
-        workload: &WorkloadId,
-        folders: &[String],
-        findings: &mut Vec<Diagnostic>,
-    ) -> Option<PlanDocument> {
-        let named = self.by_name.get(workload).into_iter();
-        let of_folders = folders.iter().filter_map(|folder| self.by_folder.get(folder));
-        let indices: BTreeSet<usize> = named.chain(of_folders).flatten().copied().collect();
-        for index in &indices {
-            if let Some(plan) = self.plans.get_mut(*index) {
-                plan.bound = true;
-            }
-        }
-        let found: Vec<&OpenPlan> = indices.iter().filter_map(|index| self.plans.get(*index)).collect();
+    fn plan_for(&self, workload: &WorkloadId, findings: &mut Vec<Diagnostic>) -> Option<PlanDocument> {
+        let indices = self.binding.of.get(workload).into_iter().flatten();
+        let found: Vec<&OpenPlan<'_>> = indices.filter_map(|index| self.plans.get(*index)).collect();
+        findings.extend(self.binding.lost.get(workload).into_iter().flatten().cloned());
         if found.len() > 1 {
-            let places: Vec<String> = found.iter().map(|plan| format!("{}:{}", plan.file, plan.line)).collect();
+            let places: Vec<String> = found.iter().map(|plan| plan.place()).collect();
             for plan in &found {
                 let message = format!("there are {} plans for {workload}: {}", found.len(), listed(&places));
                 let hint = "keep one of them, or tell them apart by `workloadRef`";
@@ -277,21 +280,6 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// What to say of a plan that is bound to nothing.
-fn unused(plan: &OpenPlan, default_namespace: &str) -> Diagnostic {
-    let message = match &plan.reading.workload_ref {
-        Some((namespace, name)) => {
-            let namespace = namespace.as_deref().unwrap_or(default_namespace);
-            format!(
-                "the plan is for {}, and no file names such a StatefulSet",
-                super::words::show(&format!("{namespace}/{name}"))
-            )
-        }
-        None => "the plan is for the StatefulSets of its folder, and there is none".into(),
-    };
-    Diagnostic::warning(&plan.file, plan.line, message).hint("name one with `workloadRef`, or remove the plan")
-}
-
 /// Places in one line; a message stays short however many there are.
 fn listed(places: &[String]) -> String {
     const SHOWN: usize = 5;
@@ -301,6 +289,10 @@ fn listed(places: &[String]) -> String {
     }
     text
 }
+
+mod plans;
+
+use plans::{Binding, OpenPlan, Sets};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::findings::limit;
 use super::foreign;
 use super::hint;
+use super::kind::{self, PLAN_KIND, Role, role};
 use super::places::{Places, Spot};
+use super::words::show;
 use super::yaml::{Reading, Remark};
 use crate::model::{Diagnostic, Severity};
 use stream::{Part, Refusal, parts, text};
@@ -69,6 +71,11 @@ impl Document {
         Some((self.file_line(line), column))
     }
 
+    /// What it is read as.
+    pub(super) fn role(&self) -> Role {
+        role(self.api_version(), self.kind())
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.source.text
     }
@@ -83,9 +90,12 @@ impl Document {
     }
 }
 
-/// Whether a file is a rollout plan by its name: `rollout-plan.yaml`, `.yml` or `.json`.
+/// Whether a file is a rollout plan by its name: `rollout-plan.yaml`, `.yml` or `.json`, in any case, also
+/// `rollout_plan` and `rolloutplan`: nobody calls anything else so.
 pub fn is_plan_file(file: &str) -> bool {
-    matches!(file.rsplit('/').next(), Some("rollout-plan.yaml" | "rollout-plan.yml" | "rollout-plan.json"))
+    let name = file.rsplit('/').next().unwrap_or(file).to_ascii_lowercase();
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    matches!(extension, "yaml" | "yml" | "json") && matches!(stem, "rollout-plan" | "rollout_plan" | "rolloutplan")
 }
 
 /// Reads the documents of one file, and what is wrong with it. Never panics, takes well below a second.
@@ -136,11 +146,11 @@ impl Reader<'_> {
     /// Says what is to be said about a text that holds sets or plans, which are those from `before` on.
     fn remarks(&mut self, before: usize, text_line: u32, text: &str, remarks: Vec<Remark>) {
         let read = self.documents.get(before..).unwrap_or_default();
-        if !read.iter().any(|document| is_ours(document.kind())) {
+        if !read.iter().any(|document| document.role() != Role::Other) {
             return;
         }
         // No kubectl reads a plan, so nobody is used to the last of two keys.
-        let plan = read.iter().find(|document| document.kind() == PLAN_KIND).map(|document| document.line);
+        let plan = read.iter().find(|document| document.role() == Role::Plan).map(|document| document.line);
         let hopeless = plan.filter(|_| remarks.iter().any(|remark| remark.twice));
         for remark in remarks {
             let severity = if hopeless.is_some() && remark.twice { Severity::Error } else { Severity::Warning };
@@ -188,7 +198,8 @@ impl Reader<'_> {
         let text = |key| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         match (text("apiVersion"), text("kind")) {
             (true, true) if document.kind().starts_with("ENC[") => self.encrypted(&document),
-            (true, true) if hint::is_encrypted(&document.value) && is_ours(document.kind()) => {
+            (true, true) if kind::misspelt_list(&document.value).is_some() => self.misspelt_list(&document),
+            (true, true) if hint::is_encrypted(&document.value) && document.role() != Role::Other => {
                 self.encrypted(&document);
             }
             (true, true) => self.documents.push(document),
@@ -219,6 +230,17 @@ impl Reader<'_> {
     fn encrypted(&mut self, document: &Document) {
         let message = "the document is encrypted with SOPS";
         self.findings.push(Diagnostic::error(self.file, document.line, message).hint(hint::DECRYPT));
+        self.salvage(document.line, document.text());
+    }
+
+    /// Reports a list under a kind that is none: nothing of it would be read, sets and plans neither.
+    fn misspelt_list(&mut self, document: &Document) {
+        let Some(list) = kind::misspelt_list(&document.value) else { return };
+        let message = format!("{} is no kind of a list, and its `items` are not read", show(document.kind()));
+        let (line, column) = document.locate("/kind").unwrap_or((document.line, 0));
+        let finding = Diagnostic::error(self.file, line, message).at_column(column);
+        self.findings.push(finding.hint(format!("did you mean `kind: {list}`?")));
+        self.salvage(document.line, document.text());
     }
 
     /// Reports a document that is no Kubernetes object: an error where it may have been meant as a set or a plan.
@@ -227,14 +249,22 @@ impl Reader<'_> {
             let severity = if known.hides { Severity::Error } else { Severity::Warning };
             let message = format!("this is {}, and no Kubernetes object", known.what);
             let finding = Diagnostic::error(self.file, document.line, message).hint(known.hint).code("no-object");
-            return self.findings.push(Diagnostic { severity, ..finding });
+            self.findings.push(Diagnostic { severity, ..finding });
+            if known.hides {
+                self.salvage(document.line, document.text());
+            }
+            return;
         }
         let spec = document.value.get("spec").unwrap_or(&document.value);
         let has = |key| spec.get(key).is_some();
-        let meant = if is_plan_file(self.file) || document.kind() == PLAN_KIND || has("stages") || has("ramp") {
-            Some("a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`")
-        } else if document.kind() == SET_KIND || document.api_version() == "apps/v1" || has("serviceName") {
+        let role = document.role();
+        let lists = document.value.get("items").and_then(Value::as_array);
+        let meant = if is_plan_file(self.file) || role == Role::Plan || has("stages") || has("ramp") {
+            Some(PLAN_BEGINS)
+        } else if role == Role::Set || document.api_version() == "apps/v1" || has("serviceName") {
             Some("a StatefulSet begins with `apiVersion: apps/v1` and `kind: StatefulSet`")
+        } else if lists.is_some_and(|items| items.iter().any(kind::is_ours)) {
+            Some("a list begins with `apiVersion: v1` and `kind: List`")
         } else {
             None
         };
@@ -259,7 +289,7 @@ impl Reader<'_> {
 
     /// Keeps of an unreadable plan which set it was for, as far as that can be told.
     fn salvage(&mut self, line: u32, text: &str) {
-        if !is_plan_file(self.file) && !text.contains(PLAN_KIND) {
+        if !is_plan_file(self.file) && !kind::mentions_plan(text) {
             return;
         }
         let mut object = Map::new();
@@ -272,15 +302,9 @@ impl Reader<'_> {
     }
 }
 
-/// The kind of a plan.
-pub(super) const PLAN_KIND: &str = "RolloutPlan";
-
-/// The kind of a set.
-pub(super) const SET_KIND: &str = "StatefulSet";
-
-fn is_ours(kind: &str) -> bool {
-    matches!(kind, PLAN_KIND | SET_KIND)
-}
+/// How a plan begins.
+pub(super) const PLAN_BEGINS: &str =
+    "a rollout plan begins with `apiVersion: phaseline.dev/v1alpha1` and `kind: RolloutPlan`";
 
 /// The first word behind `name:`.
 fn name_in(text: &str) -> Option<String> {

@@ -12,8 +12,9 @@ pub(super) use self::tests::EXAMPLE;
 use serde_json::Value;
 
 use self::fields::Fields;
-use super::findings::Findings;
-use super::parse::{Document, PLAN_KIND};
+use super::findings::{Findings, misspelt};
+use super::kind::{Role, SET_KIND};
+use super::parse::Document;
 use super::words::{digest, found, is_dns_label, show};
 use crate::model::{Diagnostic, OnNewRevision, Plan, RepairPolicy};
 
@@ -63,9 +64,9 @@ pub struct PlanReading {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Whether a document is for [`read`].
+/// Whether a document is for [`read`]: a plan, or what was most likely meant as one.
 pub fn is_plan(document: &Document) -> bool {
-    document.kind() == PLAN_KIND
+    document.role() == Role::Plan
 }
 
 /// The folder of a file: the path up to its last `/`, empty where it has none.
@@ -87,6 +88,7 @@ pub fn read(document: &Document) -> PlanReading {
     let workload_ref = workload_ref(value);
     let mut plan = None;
     if !document.unreadable {
+        misspelt(document, Role::Plan, &mut findings);
         if document.api_version() == API_VERSION {
             plan = Fields::of(value, String::new(), &TOP, &mut findings).and_then(|top| {
                 let name = metadata(&top, &mut findings).unwrap_or_default();
@@ -192,7 +194,7 @@ fn check_workload_ref(spec: &Fields<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let Some(reference) = spec.inner("workloadRef", &WORKLOAD_REF, findings) else { return };
-    for (key, expected) in [("apiVersion", super::stateful_set::API_VERSION), ("kind", super::parse::SET_KIND)] {
+    for (key, expected) in [("apiVersion", super::stateful_set::API_VERSION), ("kind", SET_KIND)] {
         if let Some(value) = reference.get(key)
             && value.as_str() != Some(expected)
         {

@@ -7,10 +7,11 @@ pub(crate) use checks::{claim_refusals, metadata_refusals, pod_refusals, refusal
 
 use serde_json::Value;
 
-use super::findings::Findings;
+use super::findings::{Findings, misspelt};
 use super::foreign;
+use super::kind::{Role, SET_KIND};
 use super::level::Checks;
-use super::parse::{Document, SET_KIND};
+use super::parse::Document;
 use super::words::{is_dns_label, show};
 use crate::model::{Diagnostic, Record, Request, WorkloadId};
 
@@ -65,6 +66,11 @@ pub fn is_stateful_set(document: &Document) -> bool {
     document.kind() == SET_KIND
 }
 
+/// Whether a document is a StatefulSet, or was most likely meant as one: then [`read`] says what is wrong with it.
+pub fn is_meant(document: &Document) -> bool {
+    document.role() == Role::Set
+}
+
 /// Whether a document is a set of OpenKruise, which brings its own controller.
 pub fn is_kruise(document: &Document) -> bool {
     is_stateful_set(document) && document.api_version().starts_with("apps.kruise.io/")
@@ -81,6 +87,7 @@ pub fn read_for(document: &Document, default_namespace: &str, checks: Checks) ->
     let value = &document.value;
     let workload = identify(value, default_namespace, &mut findings);
     let mut manifest = None;
+    misspelt(document, Role::Set, &mut findings);
     if document.api_version() != API_VERSION {
         let message = format!("a StatefulSet of {} is not driven", show(document.api_version()));
         findings.error("/apiVersion", message).hint = if is_kruise(document) {

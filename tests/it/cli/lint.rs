@@ -62,7 +62,11 @@ fn a_revision_is_compared_with_its_first_parent() {
     let place =
         "b/web.yaml:12:74: error: `spec.volumeClaimTemplates[0].spec.resources.requests.storage` cannot be changed";
     assert!(said.starts_with(place), "{said}");
-    assert!(said.contains("`\"1Gi\"` -> `\"2Gi\"`") && said.contains("--cascade=orphan"), "{said}");
+    assert!(
+        said.contains("`\"1Gi\"` -> `\"2Gi\"`")
+            && said.contains("`kubectl patch pvc data-web-0 -n default -p '{\"spec\""),
+        "{said}"
+    );
     // From anywhere, also of the bare repository that was pushed to.
     repo.push();
     let bare = lint_in(repo.folder(), &repo, &["main", "--repo", "origin.git", "--base", &first]);
@@ -185,4 +189,88 @@ fn a_push_is_checked_before_it_is_let_in() {
     assert!(said.contains("web.yaml:12:74: error: `spec.volumeClaimTemplates[0]"), "{said}");
     repo.commit_file("web.yaml", &SET.replace("nginx:1", "nginx:2"));
     repo.push();
+}
+
+/// A plan of a canary and the rest, for the sets of its folder.
+const PLAN: &str = "apiVersion: phaseline.dev/v1alpha1
+kind: RolloutPlan
+spec: {stages: [{replicas: 1}, {replicas: \"100%\"}]}
+";
+
+#[test]
+fn a_set_without_a_plan_is_said_to_roll_in_one_stage() {
+    let repo = Repo::new();
+    let set = SET.replace("spec:\n  service", "spec:\n  replicas: 3\n  service");
+    let plan = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_phaseline"));
+        command.arg("plan").args(arguments).current_dir(repo.work_path()).env_clear().env("HOME", repo.folder());
+        out(&command.output().unwrap())
+    };
+    repo.write("a/rollout-plan.yaml", PLAN);
+    repo.commit_file("a/web.yaml", &set);
+    let planned = lint(&repo, &["HEAD"]);
+    assert_clean(&planned);
+    assert!(!err(&planned).contains("no plan"), "{}", err(&planned));
+    // The plan goes: that is allowed, and said aloud.
+    repo.remove("a/rollout-plan.yaml");
+    repo.write("a/web.yaml", set.replace("nginx:1", "nginx:2")).commit("without");
+    let without = lint(&repo, &["HEAD"]);
+    let said = out(&without);
+    assert_eq!(without.status.code(), Some(0), "{said}");
+    assert!(
+        said.starts_with("a/web.yaml:1: warning: default/web has no plan any more (a/rollout-plan.yaml:1"),
+        "{said}"
+    );
+    assert!(err(&without).contains("no plan: all pods in one stage: default/web\n"), "{}", err(&without));
+    let shown = plan(&["HEAD~1..HEAD"]);
+    for words in ["  no plan: all pods in one stage\n", "rolled out in one stage", "it had a plan in commit"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    // A partition in the manifest stages it as well.
+    repo.write(
+        "a/web.yaml",
+        SET.replace("spec:\n  service", "spec:\n  updateStrategy: {rollingUpdate: {partition: 1}}\n  service"),
+    );
+    let by_hand = lint(&repo, &["."]);
+    assert!(!err(&by_hand).contains("no plan") && !out(&by_hand).contains("no plan"), "{}", out(&by_hand));
+}
+
+#[test]
+fn a_plan_that_is_none_is_an_error_everywhere() {
+    for (file, text, words) in [
+        (
+            "a/rollout-plan.yaml",
+            PLAN.replace("RolloutPlan", "Rolloutplan"),
+            "a/rollout-plan.yaml:2:7: error: there is no kind `Rolloutplan`\n  hint: did you mean `kind: RolloutPlan`?",
+        ),
+        (
+            "a/rollout-plan.yaml",
+            String::new(),
+            "a/rollout-plan.yaml: error: the file is a plan by its name, and holds none",
+        ),
+        (
+            "a/p.yaml",
+            PLAN.replace("spec: {", "spec: {workloadRef: {name: wbe}, "),
+            "a/p.yaml:3:28: error: the plan is for `default/wbe`, and no file names such a StatefulSet\n  hint: did you mean `workloadRef: {name: web}`?",
+        ),
+    ] {
+        let repo = Repo::new();
+        repo.write(file, text);
+        repo.commit_file("a/web.yaml", SET);
+        for arguments in [&["HEAD"][..], &["."], &["--staged"]] {
+            let output = lint(&repo, arguments);
+            assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+            assert!(out(&output).contains(words), "{arguments:?} {words}\n{}", out(&output));
+        }
+    }
+    // A plan that is a link is not read: the set must not roll without it.
+    let repo = Repo::new();
+    repo.commit_file("a/web.yaml", SET);
+    std::os::unix::fs::symlink("../plan.txt", repo.work_path().join("a/rollout-plan.yaml")).unwrap();
+    repo.commit("a link");
+    for arguments in [&["HEAD"][..], &["."]] {
+        let output = lint(&repo, arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", out(&output));
+        assert!(out(&output).contains("the plan of default/web cannot be used"), "{}", out(&output));
+    }
 }

@@ -134,4 +134,12 @@ fn only_the_hook_that_is_asked_for_and_only_in_a_repository() {
     let nowhere = site.hooks(&["install", "/"]);
     assert_eq!(nowhere.status.code(), Some(2), "{}", err(&nowhere));
     assert!(err(&nowhere).contains("no repository at /"), "{}", err(&nowhere));
+    fs::write(site.repo.folder().join("a file"), "").unwrap();
+    for command in ["install", "uninstall"] {
+        for (folder, words) in [("plain", "there is no folder plain"), ("a file", "a file is a file, and no folder")] {
+            let missing = site.hooks(&[command, folder]);
+            assert_eq!(missing.status.code(), Some(2), "{}", err(&missing));
+            assert!(err(&missing).contains(words), "{command}: {}", err(&missing));
+        }
+    }
 }

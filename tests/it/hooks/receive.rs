@@ -65,7 +65,13 @@ fn a_broken_manifest_is_refused_with_file_line_and_hint() {
     // What lies on the way to the tip is nobody's business.
     site.repo.commit_file("web/web.yaml", &GOOD.replace("nginx:1.27", "nginx:1.28"));
     let said = site.accepted(&["main"]);
-    for words in ["would be rolled out so:", "nginx:1.27", "nginx:1.28", "1 of 1 workloads would change"] {
+    for words in [
+        "would be rolled out so:",
+        "nginx:1.27",
+        "nginx:1.28",
+        "1 of 1 workloads would change",
+        "offline: the live state is unknown",
+    ] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(site.at_origin("main"), Some(site.repo.head()));
@@ -79,8 +85,37 @@ fn a_wrong_plan_is_refused_as_a_wrong_manifest_is() {
         .commit_file("web/rollout-plan.yaml", &plan.replace("replicas: 1\n", "replicas: 1\n      minReadySecs: 5\n"));
     let said = site.refused(&["main"]);
     assert!(said.contains("web/rollout-plan.yaml:") && said.contains("minReadySecs"), "{said}");
+    site.repo.commit_file("web/rollout-plan.yaml", &plan.replace("kind: RolloutPlan", "kind: Rolloutplan"));
+    let said = site.refused(&["main"]);
+    assert!(said.contains("did you mean `kind: RolloutPlan`?"), "{said}");
     site.repo.commit_file("web/rollout-plan.yaml", plan);
     assert!(site.accepted(&["main"]).contains("nothing would be rolled out"));
+    // A plan that goes is let in, and said aloud.
+    site.repo.remove("web/rollout-plan.yaml");
+    site.repo.commit("without the plan");
+    let said = site.accepted(&["main"]);
+    for words in ["has no plan any more", "no plan: all pods in one stage: default/web"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_plan_has_the_namespace_of_the_set_beside_it() {
+    let site = site();
+    let plan = include_str!("../../../examples/web/rollout-plan.yaml");
+    assert!(!plan.contains("namespace"));
+    let in_data = |name: &str| named(name, GOOD).replacen("metadata:", "metadata:\n  namespace: data", 1);
+    site.repo.write("data/rollout-plan.yaml", plan.replace("name: web", "name: shop"));
+    site.repo.commit_file("data/shop.yaml", &in_data("shop"));
+    let said = site.accepted(&["main"]);
+    assert!(said.contains("data/shop") && !said.contains("one stage: data/shop"), "{said}");
+    site.repo.commit_file("data/shop.yaml", &in_data("shop").replace("nginx:1.27", "nginx:1.28"));
+    let said = site.accepted(&["main"]);
+    assert!(said.contains("data/shop: a staged rollout") && said.contains("1 canary"), "{said}");
+    // One that finds none is refused where a set would have lost it.
+    site.repo.commit_file("data/rollout-plan.yaml", &plan.replace("name: web", "name: shpo"));
+    let said = site.refused(&["main"]);
+    assert!(said.contains("did you mean `workloadRef: {name: shop}`?"), "{said}");
 }
 
 #[test]
@@ -237,19 +272,70 @@ fn the_examples_are_let_in() {
 }
 
 #[test]
-fn of_many_sets_those_that_change_are_shown() {
+fn of_many_sets_each_has_a_line_and_then_come_the_details_that_fit() {
     let site = site();
+    let plan = include_str!("../../../examples/web/rollout-plan.yaml");
     let name = |number: usize| format!("set{number:02}");
     for number in 0..60 {
         site.repo.write(format!("{0}/{0}.yaml", name(number)), named(&name(number), GOOD));
+        let plan = plan.replace("name: web", &format!("name: {}", name(number)));
+        site.repo.write(format!("{}/rollout-plan.yaml", name(number)), plan);
     }
     site.repo.commit("many");
-    assert!(site.accepted(&["main"]).contains("lines more"));
-    site.repo.commit_file("set57/set57.yaml", &named("set57", &GOOD.replace("nginx:1.27", "nginx:1.28")));
     let said = site.accepted(&["main"]);
-    for words in ["default/set57: a staged rollout", "nginx:1.28", "and 55 more", "1 of 61 workloads would change"] {
+    for words in ["and 20 more", "60 of 61 workloads would change", "the details of 60 sets: phaseline plan"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    assert!(said.lines().count() < 90, "{said}");
+    // One of them: its line, and all there is to say.
+    site.repo.commit_file("set57/set57.yaml", &named("set57", &GOOD.replace("nginx:1.27", "nginx:1.28")));
+    let said = site.accepted(&["main"]);
+    for words in [
+        "default/set57   a staged rollout",
+        "1, 3 pods",
+        "nginx:1.28",
+        "and 55 more",
+        "1 of 61 workloads would change",
+        "1 canary",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Ten of them, as in an incident: ten lines.
+    for number in 0..10 {
+        site.repo.write(
+            format!("{0}/{0}.yaml", name(number)),
+            named(&name(number), &GOOD.replace("nginx:1.27", "nginx:1.29")),
+        );
+    }
+    site.repo.commit("ten");
+    let said = site.accepted(&["main"]);
+    let rows = said
+        .lines()
+        .filter(|line| line.contains("a staged rollout") && line.contains(" -> ") && line.contains("1, 3 pods"));
+    assert_eq!(rows.count(), 10, "{said}");
+    assert!(said.find("offline: the live state is unknown").unwrap() < said.find("SET ").unwrap(), "{said}");
+    assert!(said.lines().count() < 90 && said.contains("10 of 61 workloads would change"), "{said}");
+}
+
+#[test]
+fn of_a_revert_it_is_not_said_which_pods_go_down() {
+    let site = site();
+    for image in ["nginx:1.28", "nginx:1.29"] {
+        site.repo.commit_file("web/web.yaml", &GOOD.replace("nginx:1.27", image));
+        let said = site.accepted(&["main"]);
+        assert!(said.contains("rolled out in one stage") && said.contains("web-2 to web-0"), "{said}");
+    }
+    site.repo.revert("HEAD");
+    let said = site.accepted(&["main"]);
+    for words in [
+        "offline: the live state is unknown",
+        "back to a proven revision",
+        "the pods that run it",
+        "that is the canary alone",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("web-2") && !said.contains("DOWN"), "{said}");
 }
 
 #[test]

@@ -52,14 +52,14 @@ fn a_push_is_checked_branch_by_branch() {
     assert!(site.push(&["main"]).status.success());
     let none = "0".repeat(40);
     let against = format!("lint --rev={first} --base={none} --repo=.");
-    assert_eq!(stubbed.called(), [against, format!("plan --offline {none}..{first} --repo=.")]);
+    assert_eq!(stubbed.called(), [against, format!("plan --offline --push {none}..{first} --repo=.")]);
 
     let second = repo.commit_file("a.txt", "2");
     let third = repo.commit_file("a.txt", "3");
     stubbed.called();
     assert!(site.push(&["main"]).status.success());
     let against = format!("lint --rev={third} --base={first} --repo=.");
-    assert_eq!(stubbed.called(), [against, format!("plan --offline {first}..{third} --repo=.")]);
+    assert_eq!(stubbed.called(), [against, format!("plan --offline --push {first}..{third} --repo=.")]);
 
     // A new branch is held against where it left the repository's own.
     repo.git(&["checkout", "-q", "-b", "side", &second]);
@@ -96,7 +96,7 @@ fn settings_of_the_server_are_handed_on() {
     let options = "--repo=. --path=deploy/my apps --namespace=-odd --kubernetes=1.33";
     let none = "0".repeat(40);
     let against = format!("lint --rev={head} --base={none} {options}");
-    assert_eq!(stubbed.called(), [against, format!("plan --offline {none}..{head} {options}")]);
+    assert_eq!(stubbed.called(), [against, format!("plan --offline --push {none}..{head} {options}")]);
     site.repo.git(&["config", "phaseline.path", "x"]);
     site.repo.commit_file("a.txt", "2");
     assert_eq!(stubbed.called(), ["lint --staged --path=x"]);
@@ -156,6 +156,34 @@ fn what_breaks_off_refuses_and_what_cannot_be_planned_too() {
     // Changes are no reason to refuse.
     stubbed.does("STUB_plan=1\n");
     assert!(site.push(&["main"]).status.success());
+}
+
+#[test]
+fn who_knows_better_gets_past_what_is_wrong() {
+    let stubbed = Stubbed::new();
+    let site = &stubbed.site;
+    site.repo.commit_file("a.txt", "1");
+    stubbed.does("[ $1 = plan ] || echo 'web.yaml:7:3: error: no'; STUB_lint=1\n");
+    let refused = site.push(&["main"]);
+    assert!(!refused.status.success());
+    assert!(err(&refused).contains("who knows better: git push -o phaseline.force"), "{}", err(&refused));
+    // Other options are none of ours.
+    assert!(!site.push(&["-o", "ci.skip", "-o", "phaseline.force=no", "main"]).status.success());
+    let pushed = site.push(&["-o", "ci.skip", "-o", "phaseline.force", "main"]);
+    assert!(pushed.status.success(), "{}", err(&pushed));
+    for words in ["main: let in as told, though this is wrong", "web.yaml:7:3: error: no"] {
+        assert!(err(&pushed).contains(words), "{words}: {}", err(&pushed));
+    }
+    assert_eq!(site.at_origin("main"), Some(site.repo.head()));
+    // What could not be looked at at all is not let in, and the server may allow it to nobody.
+    site.repo.commit_file("a.txt", "2");
+    stubbed.does("STUB_lint=3\n");
+    let broken = site.push(&["-o", "phaseline.force", "main"]);
+    assert!(!broken.status.success() && !err(&broken).contains("knows better"), "{}", err(&broken));
+    stubbed.does("STUB_lint=1\n");
+    site.server(&["phaseline.force", "false"]);
+    let never = site.push(&["-o", "phaseline.force", "main"]);
+    assert!(!never.status.success() && !err(&never).contains("knows better"), "{}", err(&never));
 }
 
 #[test]

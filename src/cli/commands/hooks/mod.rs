@@ -15,6 +15,8 @@ use file::{Found, HookFile};
 
 /// The setting that tells a hook where the program is.
 const BINARY: &str = "phaseline.binary";
+/// The setting by which git takes `git push -o`.
+const PUSH_OPTIONS: &str = "receive.advertisePushOptions";
 
 /// Puts Git hooks into a repository that refuse what could not be rolled out
 ///
@@ -95,8 +97,24 @@ pub(super) fn run(command: &HooksCommand, context: &mut Context<'_>) -> Result<E
     }
 }
 
+/// The repository that a folder is or lies in; a folder that is not there is called that.
+fn find(folder: &Path) -> Result<HookedRepository, CliError> {
+    const HINT: &str = "name a bare repository, or a work tree; `git init --bare FOLDER` makes one";
+    let shown = folder.display();
+    match std::fs::metadata(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(CliError::new(Kind::NotFound, format!("there is no folder {shown}")).hint(HINT))
+        }
+        Err(error) => Err(CliError::new(Kind::Io, format!("cannot look at {shown}: {error}"))),
+        Ok(metadata) if !metadata.is_dir() => {
+            Err(CliError::new(Kind::NotFound, format!("{shown} is a file, and no folder")).hint(HINT))
+        }
+        Ok(_) => Ok(HookedRepository::find(folder)?),
+    }
+}
+
 fn install(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let repo = HookedRepository::find(&args.folder)?;
+    let repo = find(&args.folder)?;
     let folder = repo.hooks()?;
     if folder.shared && !args.force {
         let message = format!("core.hooksPath names {} for more than this repository", folder.path.display());
@@ -131,12 +149,16 @@ fn install(args: &InstallArgs, context: &mut Context<'_>) -> Result<Exit, CliErr
         let done = file.install(args.chain)?;
         writeln!(context.out, "{} {done}", text::line(&file.shown()))?;
     }
+    // Without it git sends no options, and there would be no way past the hook for who knows better.
+    if hooks.contains(&Hook::PreReceive) && repo.setting(PUSH_OPTIONS)?.is_none() {
+        repo.set(PUSH_OPTIONS, Some("true"))?;
+    }
     name_binary(&repo, context)?;
     Ok(Exit::OK)
 }
 
 fn uninstall(args: &UninstallArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let repo = HookedRepository::find(&args.folder)?;
+    let repo = find(&args.folder)?;
     let folder = repo.hooks()?;
     for hook in Hook::ALL {
         let file = HookFile::new(&folder.path, hook);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::daemon::Contents;
 use crate::manifest::default::Level;
 use crate::manifest::update::forbidden_changes;
-use crate::manifest::{Bound, Document, Manifest};
+use crate::manifest::{Bound, BoundWorkload, Document, Manifest, ONE_STAGE};
 use crate::model::{CommitId, Diagnostic, WorkloadId};
 
 /// What was there before.
@@ -58,6 +58,7 @@ pub(super) fn compare(
     for (workload, old) in before.good() {
         match after.workloads.get(workload) {
             Some(Ok(new)) => {
+                findings.extend(unplanned(before, workload, new));
                 let new = &new.manifest;
                 let document = documents
                     .get(new.file.as_str())
@@ -72,6 +73,18 @@ pub(super) fn compare(
         }
     }
     findings
+}
+
+/// The warning about a set that had a plan and has none.
+fn unplanned(before: &Before, workload: &WorkloadId, new: &BoundWorkload) -> Option<Diagnostic> {
+    let old = before.bound.workloads.get(workload)?.as_ref().ok()?.plan.as_ref().filter(|_| new.is_unstaged())?;
+    let message = format!(
+        "{workload} has no plan any more ({}:{} was its plan in {}): a change reaches {ONE_STAGE}",
+        old.file, old.line, before.since
+    );
+    let hint = "if that is not meant, bring the plan back, or bind one to the set with `workloadRef`";
+    let finding = Diagnostic::warning(&new.manifest.file, new.manifest.line, message);
+    Some(finding.hint(hint).code("plan-removed"))
 }
 
 /// Whether a set was read from a document.

@@ -6,8 +6,8 @@ use crate::cli::context::{Context, Exit};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output;
 use crate::manifest::default::Level;
-use crate::manifest::{self, Bound, Checks};
-use crate::model::Diagnostic;
+use crate::manifest::{self, Bound, Checks, ONE_STAGE};
+use crate::model::{Diagnostic, WorkloadId};
 
 mod against;
 pub(crate) mod folder;
@@ -93,6 +93,8 @@ struct Looked {
     findings: Vec<Diagnostic>,
     files: usize,
     workloads: usize,
+    /// Sets that nothing stages, neither a plan nor a partition.
+    unstaged: Vec<WorkloadId>,
     /// What stands before a finding's path to make it one inside the repository.
     prefix: String,
 }
@@ -109,6 +111,9 @@ pub(super) fn run(args: &LintArgs, context: &mut Context<'_>) -> Result<Exit, Cl
     report::print(args.output, &looked, context.out)?;
     let errors = looked.findings.iter().filter(|finding| finding.is_error()).count();
     context.note(&summary(looked.files, looked.workloads, errors, looked.findings.len() - errors))?;
+    if !looked.unstaged.is_empty() {
+        context.note(&format!("no plan: {ONE_STAGE}: {}", named(&looked.unstaged)))?;
+    }
     Ok(if errors > 0 { Exit::of(1) } else { Exit::OK })
 }
 
@@ -137,6 +142,21 @@ fn of(bound: &Bound) -> Vec<Diagnostic> {
         }
     }
     findings
+}
+
+/// The sets of which a change reaches all pods in one stage.
+fn unstaged(bound: &Bound) -> Vec<WorkloadId> {
+    let good = bound.workloads.iter().filter_map(|(workload, outcome)| Some((workload, outcome.as_ref().ok()?)));
+    good.filter(|(_, good)| good.is_unstaged()).map(|(workload, _)| workload.clone()).collect()
+}
+
+/// A few sets by name, and how many more there are.
+fn named(sets: &[WorkloadId]) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = sets.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = sets.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
 }
 
 /// The namespace of manifests that state none.

@@ -8,7 +8,7 @@ use super::{LintArgs, Looked, folder, namespace, no_repository};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repository;
-use crate::daemon::{Contents, Scope, Source};
+use crate::daemon::{Contents, Scope, Source, plans_left_out};
 use crate::git::{GitError, Place};
 use crate::manifest::{self, Checks, Document};
 use crate::model::CommitId;
@@ -117,20 +117,25 @@ fn compared(
         findings.extend(against::compare(&before, &contents.bound, &documents, args.kubernetes.level()));
     }
     let (files, workloads) = (contents.files.len(), contents.bound.workloads.len());
-    Ok(Looked { findings, files, workloads, prefix: String::new() })
+    let unstaged = super::unstaged(&contents.bound);
+    Ok(Looked { findings, files, workloads, unstaged, prefix: String::new() })
 }
 
 /// Looks at a folder or file on disk, beside what the repository around it has committed.
 fn on_disk(path: &Path, args: &LintArgs, context: &mut Context<'_>) -> Result<Looked, CliError> {
     let folder::Reading { files, mut findings } = folder::read(path)?;
     let parsed: Vec<_> = files.iter().map(|(path, bytes)| (path.as_str(), manifest::parse(path, bytes))).collect();
-    let bound = manifest::bind_for(
-        parsed.iter().map(|(path, (documents, findings))| (*path, documents.as_slice(), findings.as_slice())),
-        &namespace(context),
-        args.checks(),
-    );
-    findings.extend(super::of(&bound));
-    let mut looked = Looked { findings, files: files.len(), workloads: bound.workloads.len(), prefix: String::new() };
+    let read = parsed.iter().map(|(path, (documents, findings))| (*path, documents.as_slice(), findings.as_slice()));
+    let bound = manifest::bind_for(read.chain(plans_left_out(&findings)), &namespace(context), args.checks());
+    let found = super::of(&bound);
+    findings.extend(found);
+    let mut looked = Looked {
+        findings,
+        files: files.len(),
+        workloads: bound.workloads.len(),
+        unstaged: super::unstaged(&bound),
+        prefix: String::new(),
+    };
     let scope = Scope { default_namespace: namespace(context), only: Vec::new() };
     let around =
         if path.is_dir() { path } else { path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")) };

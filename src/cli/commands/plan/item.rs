@@ -146,6 +146,7 @@ pub(super) fn orphan(observed: &Observed, now: Timestamp) -> PlanItem {
 }
 
 fn problems(item: &mut PlanItem, wish: &Wish) {
+    item.no_plan = wish.unstaged;
     item.warnings.extend(wish.warnings.iter().map(ToString::to_string));
     if let Some(problem) = &wish.problem {
         item.problems.extend(problem.diagnostics.iter().cloned());
@@ -179,6 +180,7 @@ fn bare(observed: &Observed, decision: &Decision, now: Timestamp) -> PlanItem {
         fields: Vec::new(),
         template_changes: false,
         replicas: status.replicas.unwrap_or_default(),
+        no_plan: false,
         stages: Vec::new(),
         earliest_seconds: 0,
         needs_promotion: false,

@@ -11,12 +11,12 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::known;
 use crate::cli::output::plan::{Commit, PlanItem, PlanObject};
 use crate::cli::output::ways::Ways;
-use crate::cli::output::{self, plan_markdown, plan_text};
+use crate::cli::output::{self, plan_markdown, plan_push, plan_text};
 use crate::cli::session::Session;
 use crate::cli::{local, repository};
 use crate::cluster::{RequestError, read};
 use crate::daemon::{Source, View, Wish};
-use crate::model::{Observed, RecordState, WorkloadId};
+use crate::model::{Observed, Plan, Record, RecordState, Schedule, WorkloadId};
 use item::Terms;
 use question::{Question, State};
 
@@ -69,6 +69,9 @@ pub(crate) struct PlanArgs {
     /// Prints Markdown for a pull request, in place of a table
     #[arg(long, conflicts_with = "output")]
     comment: bool,
+    /// Prints it for somebody who pushes: a line for each set, then the details that fit; looks only at the newest commits
+    #[arg(long, hide = true, conflicts_with_all = ["output", "comment"])]
+    push: bool,
     /// Prints the JSON Schema of -o json, and plans nothing
     #[arg(long)]
     schema: bool,
@@ -167,6 +170,9 @@ fn against_cluster(args: &PlanArgs, context: &Context<'_>, question: &mut Questi
         let observed = observed.iter().find(|observed| observed.workload == *workload).cloned();
         let observed = observed.unwrap_or_else(|| repository::absent(workload));
         let mut item = item::plan(session, source, &view.commit.id, wish, &observed, terms)?;
+        if record(&observed).is_some_and(|record| is_staged(&record.plan)) {
+            notes::plan_removed(&mut item, "when it was last rolled out");
+        }
         if let Some(desired) = &wish.desired {
             notes::add(&mut item, &desired.tip, &beside, Some(session));
         }
@@ -213,6 +219,9 @@ fn against_commit(args: &PlanArgs, context: &Context<'_>, question: &mut Questio
         };
         let since = before.commit.id.short();
         let mut item = item::offline(wish, earlier.map(|wish| (wish, since)), document.as_ref(), &observed, terms);
+        if earlier.and_then(|earlier| earlier.desired.as_ref()).is_some_and(|earlier| is_staged(&earlier.plan)) {
+            notes::plan_removed(&mut item, &format!("in commit {since}"));
+        }
         if let Some(desired) = &wish.desired {
             if desired.tip.replicas.is_none() && item.changes {
                 item.assumptions.push(format!(
@@ -231,8 +240,28 @@ fn against_commit(args: &PlanArgs, context: &Context<'_>, question: &mut Questio
         plan.items.push(item::orphan(&observed, terms.now));
     }
     plan.items.sort_by(|left, right| (&left.namespace, &left.name).cmp(&(&right.namespace, &right.name)));
-    numbers(&mut plan.items, source, view)?;
+    // A number is counted from the beginning of history, which takes its time.
+    if !args.push {
+        numbers(&mut plan.items, source, view)?;
+    }
     Ok(plan)
+}
+
+/// The record of the last rollout.
+fn record(observed: &Observed) -> Option<&Record> {
+    match &observed.set.as_ref()?.record {
+        RecordState::Is(record, _) => Some(record),
+        RecordState::Absent | RecordState::Unreadable(_) => None,
+    }
+}
+
+/// Whether a plan has more than one stage.
+fn is_staged(plan: &Plan) -> bool {
+    match &plan.schedule {
+        Schedule::Stages(stages) => stages.len() > 1,
+        Schedule::Ramp { .. } => true,
+        Schedule::ByHand(_) => false,
+    }
 }
 
 /// Numbers the revisions of what changes, where history was read to its beginning.
@@ -260,6 +289,10 @@ fn beside(source: &mut Source, view: &View, namespace: &str) -> Result<notes::Be
 
 fn print(args: &PlanArgs, context: &mut Context<'_>, plan: &PlanObject) -> Result<(), CliError> {
     match args.output {
+        _ if args.push => {
+            let range = args.rev.as_deref().map(short_range).unwrap_or_default();
+            Ok(plan_push::print(context.out, plan, &range)?)
+        }
         _ if args.comment => Ok(context.out.write_all(plan_markdown::comment(plan).as_bytes())?),
         Format::Json | Format::Yaml => output::structured(context.out, args.output, plan),
         Format::Name => {
@@ -269,6 +302,19 @@ fn print(args: &PlanArgs, context: &mut Context<'_>, plan: &PlanObject) -> Resul
             Ok(())
         }
         Format::Table | Format::Wide => Ok(plan_text::print(context.out, plan, context.color)?),
+    }
+}
+
+/// A range with short ids, as it is typed.
+fn short_range(range: &str) -> String {
+    const SHORT: usize = 10;
+    let short = |end: &str| match end.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => end.chars().take(SHORT).collect::<String>(),
+        false => end.to_owned(),
+    };
+    match range.split_once("..") {
+        Some((from, to)) => format!("{}..{}", short(from), short(to)),
+        None => short(range),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cli::output::plan::PlanItem;
 use crate::cli::session::Session;
 use crate::cluster::RequestError;
 use crate::cluster::exists::{Given, disruption_budgets, exists};
-use crate::manifest::{Document, Selector, leans_on};
+use crate::manifest::{Document, ONE_STAGE, Selector, leans_on};
 use crate::model::Version;
 
 /// The most objects of one set that the cluster is asked about.
@@ -48,6 +48,13 @@ impl Beside {
 
     fn has(&self, given: Given, namespace: &str, name: &str) -> bool {
         self.given.contains(&(given.kind().to_owned(), namespace.to_owned(), name.to_owned()))
+    }
+}
+
+/// Adds a word about a set that had a plan, `since` then, and has none.
+pub(super) fn plan_removed(item: &mut PlanItem, since: &str) {
+    if item.no_plan {
+        item.warnings.push(format!("it had a plan {since}, and has none now: a change reaches {ONE_STAGE}"));
     }
 }
 

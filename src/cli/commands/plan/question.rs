@@ -13,6 +13,9 @@ use crate::model::{CommitId, CommitInfo};
 /// The namespace of manifests that state none, where no kubeconfig is asked.
 pub(super) const NAMESPACE: &str = "default";
 
+/// The commits that are looked back on for a push: a revert of what was proven before them is taken for something new.
+const RECENT_COMMITS: usize = 300;
+
 /// A question, its repository read.
 pub(super) struct Question {
     /// The repository.
@@ -55,7 +58,10 @@ pub(super) fn ask(args: &PlanArgs, context: &Context<'_>) -> Result<Question, Cl
     };
     match named {
         Named::Range(old, new) => {
-            let source = in_place(global)?;
+            let mut source = in_place(global)?;
+            if args.push {
+                source = source.looking_back(RECENT_COMMITS);
+            }
             let ends = (end(source.mirror(), old)?, end(source.mirror(), new)?);
             between(source, ends.0, ends.1, false)
         }
