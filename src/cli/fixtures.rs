@@ -170,6 +170,7 @@ pub(crate) fn observed(record: Option<Record>) -> Observed {
             owners: Vec::new(),
         }),
         stale_seconds: None,
+        forbidden: None,
         pods_behind: false,
         sight: Sight::default(),
         refused: None,

@@ -101,6 +101,7 @@ pub(crate) fn absent(workload: &WorkloadId) -> Observed {
         set: None,
         pods: Pods::default(),
         stale_seconds: None,
+        forbidden: None,
         pods_behind: false,
         sight: Sight::default(),
         refused: None,

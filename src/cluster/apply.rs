@@ -205,7 +205,13 @@ fn judge_problem(call: &Call, problem: Problem) -> Verdict {
     let refused = |reason| Verdict::Bad(Outcome::Refused { reason, message: message.clone() });
     match problem.code {
         409 => Verdict::Bad(ownership_conflict(&problem.details.causes).unwrap_or(Outcome::Moved(message))),
-        404 if problem.details.kind == "namespaces" => refused(Reason::Refused),
+        404 if problem.details.kind == "namespaces" => Verdict::Bad(Outcome::Refused {
+            reason: Reason::NamespaceMissing,
+            message: format!(
+                "{message}: `kubectl create namespace {}`, and it goes on as soon as that is there",
+                call.namespace
+            ),
+        }),
         404 => Verdict::Bad(Outcome::Moved(message)),
         422 if is_failed_test(call, &problem) => Verdict::Bad(Outcome::Moved(message)),
         422 if is_immutable(&problem) => refused(Reason::ImmutableField),
@@ -216,10 +222,10 @@ fn judge_problem(call: &Call, problem: Problem) -> Verdict {
             // A missing right, and not a policy of admission: it may be granted any moment, and an API server that has
             // just been started denies everybody until it has read the roles.
             let right = message.contains(" cannot ");
-            let message = Problem { message, ..problem }.into_error(call).to_string();
+            let error = Problem { message, ..problem }.into_error(call);
             Verdict::Bad(match right {
-                true => Outcome::Failed { message, retry_after },
-                false => Outcome::Refused { reason: Reason::Refused, message },
+                true => Outcome::Refused { reason: Reason::Forbidden, message: error.with_way_out(&call.namespace) },
+                false => Outcome::Refused { reason: Reason::Refused, message: error.to_string() },
             })
         }
         400..=499 => refused(Reason::Refused),

@@ -251,7 +251,7 @@ async fn a_rollout_from_creation_to_the_end() {
     let refused =
         execute(&cluster, &nowhere, &apply(ApplyKind::Create, manifest(&nowhere, "nginx:1"), Partition(0), None)).await;
     println!("no namespace: {refused:?}");
-    assert!(matches!(refused, Outcome::Refused { reason: Reason::Refused, .. }));
+    assert!(matches!(refused, Outcome::Refused { reason: Reason::NamespaceMissing, .. }));
     let other_uid = apply(
         ApplyKind::Start,
         manifest(&id, "nginx:4"),
@@ -430,9 +430,9 @@ async fn the_view_follows() {
     // The view is as new as our own write, before the watch says so.
     let start = |live: &LiveSet| apply(ApplyKind::Start, manifest(&id, "nginx:2"), PARKED, Some(live));
     let started = done(retried(&cluster, &id, start).await);
-    store.note_write(&id, started.clone());
+    store.note_write(&id, started.clone(), Instant::now());
     assert_eq!(store.observed(&id).set, Some(started));
-    store.note_write(&id, live);
+    store.note_write(&id, live, Instant::now());
     assert_eq!(store.observed(&id).set.unwrap().generation, 2);
     let same = read::observe(&cluster, &id).await.unwrap();
     while store.observed(&id).set.as_ref().map(|set| &set.resource_version)

@@ -23,9 +23,9 @@ pub use connect::{Cluster, ConnectError, ConnectOptions};
 pub use fence::Fence;
 pub use lease::{Lease, Slot};
 pub use send::RequestError;
-pub use store::Store;
+pub use store::{Health, InSight, Store};
 pub use time::ServerTime;
-pub use watch::{Change, ClusterEvent, Kind, Source, watch};
+pub use watch::{Change, ClusterEvent, Doubts, Kind, Source, namespace_made, watch, watch_with};
 pub(crate) use wire::max_unavailable as max_unavailable_pods;
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl Call {
     fn uri(&self) -> String {
         let group = match self.resource {
             "version" => return "/version".into(),
-            "pods" | "configmaps" | "secrets" | "persistentvolumeclaims" => "/api/v1",
+            "namespaces" | "pods" | "configmaps" | "secrets" | "persistentvolumeclaims" => "/api/v1",
             "poddisruptionbudgets" => "/apis/policy/v1",
             "leases" => "/apis/coordination.k8s.io/v1",
             _ => "/apis/apps/v1",
@@ -412,6 +412,11 @@ impl RequestError {
         }
     }
 
+    /// Whether a right is missing.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Forbidden { .. })
+    }
+
     /// Whether asking again soon is of no use.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::Forbidden { .. } | Self::Tls { .. })
@@ -431,6 +436,22 @@ impl RequestError {
             | Self::Interrupted { .. }
             | Self::Answer { .. }
             | Self::Undecodable { .. } => "",
+        }
+    }
+
+    /// The error, and what gives a right that is missing in this namespace; in all of them where it is empty.
+    pub fn with_way_out(&self, namespace: &str) -> String {
+        let words = self.words();
+        match (self, namespace) {
+            (Self::Forbidden { .. }, "") => format!(
+                "{words}; a ClusterRole has to allow it: `phaseline install` prints the one it needs, and \
+                 `phaseline run --watch-namespace NAME` needs none"
+            ),
+            (Self::Forbidden { .. }, namespace) => format!(
+                "{words}; a Role in {namespace} has to allow it: `phaseline install --watch-namespace {namespace}` \
+                 prints the one it needs"
+            ),
+            _ => words,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The view: every set and pod as last shown, never older than it was.
+//! The view: every set and pod as last shown, and how well it is seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,8 +11,10 @@ use crate::model::{LiveSet, Observed, Ordinal, Pace, Pod, Pods, Progress, Sight,
 
 /// Sets and pods by name, and how fresh they are.
 ///
-/// Versions only rise: an object with a lower resourceVersion than the one held is an echo of the past (of another
-/// API server, or of a list that was overtaken by our own write) and is passed over.
+/// Between two lists versions of an object only rise: one with a lower resourceVersion than the one held is an echo of
+/// the past and is passed over. A full list replaces everything: a server that was restored from a backup, or another
+/// one behind the same name, counts from somewhere else. Only a write of ours that was answered after the list was asked
+/// for stays: the list may not know it yet.
 #[derive(Debug)]
 pub struct Store {
     sets: BTreeMap<WorkloadId, LiveSet>,
@@ -21,6 +23,8 @@ pub struct Store {
     written: BTreeMap<WorkloadId, u64>,
     /// Up to which of these versions pods were read beside the watch.
     read: BTreeMap<WorkloadId, u64>,
+    /// Our last write to each set, until its watch has told it too.
+    own: BTreeMap<WorkloadId, Own>,
     sources: BTreeMap<Source, Freshness>,
 }
 
@@ -32,41 +36,130 @@ struct Freshness {
     /// The version up to which it has told everything.
     version: u64,
     /// Why it says nothing; none while it does.
-    lost: Option<String>,
+    lost: Option<Lost>,
+}
+
+/// Why a watch says nothing.
+#[derive(Debug)]
+struct Lost {
+    since: Instant,
+    error: String,
+    forbidden: bool,
+}
+
+/// A write of ours that was answered, and not yet told by the watch.
+#[derive(Debug)]
+struct Own {
+    uid: String,
+    version: u64,
+    at: Instant,
+}
+
+/// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute, and a watch
+/// that is silent for two is begun anew.
+const STALE_AFTER: Duration = Duration::from_secs(150);
+/// How long a watch may be lost before its workloads are said to be out of sight: a connection breaks now and then.
+const LOST_SAID: Duration = Duration::from_secs(10);
+/// The same where a right is missing: an API server that has just been started denies everybody for a moment.
+const FORBIDDEN_SAID: Duration = Duration::from_secs(3);
+/// How long the watch may take to tell what we have written ourselves: what is later does not come any more.
+const OWN_WRITE_LATE: Duration = Duration::from_secs(20);
+
+/// How well a workload is seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InSight {
+    /// Not every watch of it has told everything once: what is missing and what is new look alike.
+    Unseen,
+    /// As it is.
+    Clear,
+    /// As it was: nothing is to be decided on it, for nothing was heard for so long.
+    Stale(Duration),
+    /// A right is missing to see it, and which.
+    Forbidden(String),
+}
+
+/// How a watch is, as far as the looks at its workloads depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// It tells what happens.
+    Fine,
+    /// It does not at the moment: nothing is decided on it.
+    Blind,
+    /// It does not for so long that its workloads are to be said to be out of sight.
+    Lost,
+}
+
+impl Freshness {
+    /// How it is; and when that will be worse, if nothing is heard.
+    fn health(&self, now: Instant) -> (Health, Option<Instant>) {
+        let stale = self.heard.map(|heard| heard + STALE_AFTER);
+        let said = self.lost.as_ref().map(|lost| {
+            lost.since
+                + match lost.forbidden {
+                    true => FORBIDDEN_SAID,
+                    false => LOST_SAID,
+                }
+        });
+        let turns = stale.into_iter().chain(said).min();
+        match turns {
+            Some(turn) if turn <= now => (Health::Lost, None),
+            Some(turn) => (if self.lost.is_some() { Health::Blind } else { Health::Fine }, Some(turn)),
+            None => (Health::Fine, None),
+        }
+    }
 }
 
 impl Store {
     /// An empty view of all namespaces, or of those given.
     pub fn new(namespaces: &[String]) -> Self {
         let sources = Source::all(namespaces).into_iter().map(|source| (source, Freshness::default())).collect();
-        Self { sets: BTreeMap::new(), pods: BTreeMap::new(), written: BTreeMap::new(), read: BTreeMap::new(), sources }
+        Self {
+            sets: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            written: BTreeMap::new(),
+            read: BTreeMap::new(),
+            own: BTreeMap::new(),
+            sources,
+        }
     }
 
     /// Takes in what a watch said, and tells which workloads look different now.
     pub fn apply(&mut self, event: ClusterEvent, now: Instant) -> BTreeSet<WorkloadId> {
         let ClusterEvent { source, change } = event;
-        if let Change::Lost { error, .. } = change {
-            self.sources.entry(source).or_default().lost = Some(error);
+        let freshness = self.sources.entry(source.clone()).or_default();
+        if let Change::Lost { error, forbidden, permanent: _ } = change {
+            let since = freshness.lost.take().map_or(now, |lost| lost.since);
+            freshness.lost = Some(Lost { since, error, forbidden });
             return BTreeSet::new();
         }
-        let freshness = self.sources.entry(source.clone()).or_default();
         freshness.heard = Some(now);
         freshness.lost = None;
         let version = change.version().and_then(version_number);
-        freshness.version = version.map_or(freshness.version, |version| version.max(freshness.version));
+        let anew = matches!(change, Change::Sets { .. } | Change::Pods { .. });
+        freshness.version = match version {
+            // Another server may count from somewhere else.
+            Some(version) if anew => version,
+            Some(version) => version.max(freshness.version),
+            None if anew => 0,
+            None => freshness.version,
+        };
+        if source.kind == Kind::StatefulSets {
+            let told = freshness.version;
+            self.own.retain(|workload, own| !source.covers(workload) || own.version > told);
+        }
         match change {
-            Change::Sets { sets, version } => self.all_sets(&source, sets, &version),
+            Change::Sets { sets, version, asked } => self.all_sets(&source, sets, &version, asked),
             Change::Set { workload, set } => self.set(workload, *set),
             Change::SetGone { workload, uid, version } => self.set_gone(workload, &uid, &version),
-            Change::Pods { pods, version } => self.all_pods(&source, pods, &version),
+            Change::Pods { pods, version: _ } => self.all_pods(&source, pods),
             Change::Pod { workload, pod } => self.pod(workload, *pod),
             Change::PodGone { workload, ordinal, uid, version } => self.pod_gone(workload, ordinal, &uid, &version),
             Change::Heard { .. } | Change::Lost { .. } => BTreeSet::new(),
         }
     }
 
-    /// Takes in the answer to our own write, so that the view is never older than it.
-    pub fn note_write(&mut self, workload: &WorkloadId, set: LiveSet) {
+    /// Takes in the answer to our own write, which came now, so that the view is never older than it.
+    pub fn note_write(&mut self, workload: &WorkloadId, set: LiveSet, now: Instant) {
         // What the watch has passed already it has told already, the deletion of the set included.
         let told = self.sources.iter().any(|(source, freshness)| {
             source.kind == Kind::StatefulSets
@@ -75,7 +168,10 @@ impl Store {
         });
         if !told {
             // A record alone counts too: what it was based on is to be seen again after it.
-            self.written.extend(version_number(&set.resource_version).map(|version| (workload.clone(), version)));
+            if let Some(version) = version_number(&set.resource_version) {
+                self.written.insert(workload.clone(), version);
+                self.own.insert(workload.clone(), Own { uid: set.uid.clone(), version, at: now });
+            }
             self.set(workload.clone(), set);
         }
     }
@@ -88,6 +184,7 @@ impl Store {
             set: self.sets.get(workload).cloned(),
             pods: self.pods.get(workload).cloned().unwrap_or_default(),
             stale_seconds: None,
+            forbidden: None,
             pods_behind: self.pods_behind(workload),
             sight: Sight::default(),
             refused: None,
@@ -135,6 +232,55 @@ impl Store {
         self.sets.get(workload)
     }
 
+    /// How well a workload is seen: by its own watches, whatever the others do.
+    pub fn sight(&self, workload: &WorkloadId, now: Instant) -> InSight {
+        let watches = || self.sources.iter().filter(|(source, _)| source.covers(workload)).map(|(_, it)| it);
+        let forbidden = |freshness: &Freshness| {
+            let lost = freshness.lost.as_ref().filter(|lost| lost.forbidden)?;
+            (freshness.health(now).0 == Health::Lost).then(|| lost.error.clone())
+        };
+        if let Some(error) = watches().find_map(forbidden) {
+            return InSight::Forbidden(error);
+        }
+        let heard: Option<Vec<Instant>> = watches().map(|freshness| freshness.heard).collect();
+        let Some(oldest) = heard.and_then(|heard| heard.into_iter().min()) else { return InSight::Unseen };
+        // A watch that is known to be lost shows the past, however short it has been.
+        match watches().any(|freshness| freshness.health(now).0 != Health::Fine) {
+            true => InSight::Stale(now.saturating_duration_since(oldest)),
+            false => InSight::Clear,
+        }
+    }
+
+    /// How each watch is; and when one of them will be worse than it is, if it goes on saying nothing.
+    pub fn health(&self, now: Instant) -> (BTreeMap<Source, Health>, Option<Instant>) {
+        let all: Vec<_> = self.sources.iter().map(|(source, freshness)| (source, freshness.health(now))).collect();
+        let turns = all.iter().filter_map(|(_, (_, turn))| *turn).min();
+        (all.into_iter().map(|(source, (health, _))| (source.clone(), health)).collect(), turns)
+    }
+
+    /// Watches that should have told a write of ours by now and have not: their connection may be dead without a word.
+    /// Each is named once.
+    pub fn doubtful(&mut self, now: Instant) -> BTreeSet<Source> {
+        let is_late = |own: &Own| own.at + OWN_WRITE_LATE <= now;
+        let sources = || self.sources.keys().filter(|source| source.kind == Kind::StatefulSets);
+        let late: Vec<_> = self.own.iter().filter(|(_, own)| is_late(own)).map(|(id, _)| id.clone()).collect();
+        let doubtful = sources().filter(|source| late.iter().any(|id| source.covers(id))).cloned().collect();
+        self.own.retain(|_, own| !is_late(own));
+        doubtful
+    }
+
+    /// When the next one would be.
+    pub fn next_doubt(&self) -> Option<Instant> {
+        self.own.values().map(|own| own.at + OWN_WRITE_LATE).min()
+    }
+
+    /// Whether every watch has told everything once, but for those that may not.
+    pub fn has_told_all(&self, now: Instant) -> bool {
+        let may_not =
+            |it: &Freshness| it.health(now).0 == Health::Lost && it.lost.as_ref().is_some_and(|it| it.forbidden);
+        self.sources.values().all(|freshness| freshness.heard.is_some() || may_not(freshness))
+    }
+
     /// How long the quietest watch has been silent; `None` until each of them has listed once.
     pub fn view_age(&self, now: Instant) -> Option<Duration> {
         let heard: Option<Vec<_>> = self.sources.values().map(|freshness| freshness.heard).collect();
@@ -143,25 +289,66 @@ impl Store {
 
     /// The watches that say nothing at the moment, and why.
     pub fn lost(&self) -> impl Iterator<Item = (&Source, &str)> {
-        self.sources.iter().filter_map(|(source, freshness)| Some((source, freshness.lost.as_deref()?)))
+        self.sources.iter().filter_map(|(source, freshness)| Some((source, freshness.lost.as_ref()?.error.as_str())))
     }
 
-    fn all_sets(&mut self, source: &Source, sets: Vec<(WorkloadId, LiveSet)>, version: &str) -> BTreeSet<WorkloadId> {
-        let listed: BTreeSet<_> = sets.iter().map(|(workload, _)| workload.clone()).collect();
-        let mut changed = BTreeSet::new();
-        self.sets.retain(|workload, set| {
-            // One that is newer than the list was written after it was made.
-            let stays =
-                !source.covers(workload) || listed.contains(workload) || is_older(version, &set.resource_version);
-            if !stays {
-                changed.insert(workload.clone());
+    /// Takes in a workload as it was read beside the watches, whatever was held of it: where writes come too late again
+    /// and again, what is held is not what is there.
+    pub fn replace(&mut self, workload: &WorkloadId, set: Option<LiveSet>, pods: Vec<Pod>) {
+        self.forget(workload);
+        match set {
+            Some(set) => {
+                self.written.extend(version_number(&set.resource_version).map(|version| (workload.clone(), version)));
+                self.read.extend(self.written.get(workload).map(|written| (workload.clone(), *written)));
+                self.sets.insert(workload.clone(), set);
             }
-            stays
-        });
-        for workload in &changed {
-            self.forget(workload);
+            None => _ = self.sets.remove(workload),
         }
-        for (workload, set) in sets {
+        match pods.is_empty() {
+            true => _ = self.pods.remove(workload),
+            false => _ = self.pods.insert(workload.clone(), pods.into_iter().map(|pod| (pod.ordinal, pod)).collect()),
+        }
+    }
+
+    fn all_sets(
+        &mut self,
+        source: &Source,
+        sets: Vec<(WorkloadId, LiveSet)>,
+        version: &str,
+        asked: Instant,
+    ) -> BTreeSet<WorkloadId> {
+        let told = version_number(version);
+        let mut listed: BTreeMap<WorkloadId, LiveSet> = sets.into_iter().collect();
+        let mut changed = BTreeSet::new();
+        let held: Vec<WorkloadId> = self.sets.keys().filter(|workload| source.covers(workload)).cloned().collect();
+        for workload in held {
+            let Some(held) = self.sets.get(&workload) else { continue };
+            // Answered after the list was asked for, and newer: the list does not know it yet.
+            let ours = self.own.get(&workload).filter(|own| own.uid == held.uid && own.at >= asked);
+            if ours.is_some_and(|own| told.is_some_and(|told| own.version > told)) {
+                listed.remove(&workload);
+                continue;
+            }
+            let Some(set) = listed.remove(&workload) else {
+                self.sets.remove(&workload);
+                self.forget(&workload);
+                changed.insert(workload);
+                continue;
+            };
+            let (same, differs) = (held.uid == set.uid && held.generation == set.generation, *held != set);
+            let known =
+                self.written.get(&workload).filter(|written| same && told.is_some_and(|told| **written <= told));
+            if known.is_none() {
+                // Of another server's count, or never seen before.
+                self.forget(&workload);
+                self.written.extend(version_number(&set.resource_version).map(|version| (workload.clone(), version)));
+            }
+            if differs {
+                self.sets.insert(workload.clone(), set);
+                changed.insert(workload);
+            }
+        }
+        for (workload, set) in listed {
             changed.append(&mut self.set(workload, set));
         }
         changed
@@ -184,6 +371,7 @@ impl Store {
     fn forget(&mut self, workload: &WorkloadId) {
         self.written.remove(workload);
         self.read.remove(workload);
+        self.own.remove(workload);
     }
 
     fn set_gone(&mut self, workload: WorkloadId, uid: &str, version: &str) -> BTreeSet<WorkloadId> {
@@ -197,24 +385,17 @@ impl Store {
         }
     }
 
-    fn all_pods(&mut self, source: &Source, pods: Vec<(WorkloadId, Pod)>, version: &str) -> BTreeSet<WorkloadId> {
-        let listed: BTreeSet<_> = pods.iter().map(|(workload, pod)| (workload.clone(), pod.ordinal)).collect();
-        let mut changed = BTreeSet::new();
-        self.pods.retain(|workload, pods| {
-            if source.covers(workload) {
-                let before = pods.len();
-                pods.retain(|ordinal, pod| {
-                    listed.contains(&(workload.clone(), *ordinal)) || is_older(version, &pod.resource_version)
-                });
-                if pods.len() != before {
-                    changed.insert(workload.clone());
-                }
-            }
-            !pods.is_empty()
-        });
+    fn all_pods(&mut self, source: &Source, pods: Vec<(WorkloadId, Pod)>) -> BTreeSet<WorkloadId> {
+        let mut listed: BTreeMap<WorkloadId, Pods> = BTreeMap::new();
         for (workload, pod) in pods {
-            changed.append(&mut self.pod(workload, pod));
+            listed.entry(workload).or_default().insert(pod.ordinal, pod);
         }
+        // What was read beside the watch may have been newer: it is read again where that matters.
+        self.read.retain(|workload, _| !source.covers(workload));
+        let known = self.pods.keys().filter(|workload| source.covers(workload)).chain(listed.keys());
+        let changed: BTreeSet<_> = known.filter(|it| self.pods.get(*it) != listed.get(*it)).cloned().collect();
+        self.pods.retain(|workload, _| !source.covers(workload));
+        self.pods.append(&mut listed);
         changed
     }
 
@@ -251,188 +432,4 @@ fn is_older(version: &str, than: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cluster::wire;
-
-    fn id(name: &str) -> WorkloadId {
-        WorkloadId::new("prod", name)
-    }
-
-    fn set(name: &str, uid: &str, version: &str) -> (WorkloadId, LiveSet) {
-        let object = serde_json::json!({"metadata": {"name": name, "namespace": "prod", "uid": uid, "resourceVersion": version}});
-        wire::set(&object.to_string(), &mut wire::Templates::default()).unwrap()
-    }
-
-    fn pod(ordinal: u32, uid: &str, version: &str) -> (WorkloadId, Pod) {
-        let name = format!("web-{ordinal}");
-        let object = serde_json::json!({"metadata": {"name": name, "namespace": "prod", "uid": uid, "resourceVersion": version,
-            "labels": {"statefulset.kubernetes.io/pod-name": name}}});
-        wire::pod(&object.to_string()).unwrap().unwrap()
-    }
-
-    struct Scene {
-        store: Store,
-        now: Instant,
-    }
-
-    impl Scene {
-        fn new() -> Self {
-            Self { store: Store::new(&[]), now: Instant::now() }
-        }
-
-        fn say(&mut self, change: Change) -> Vec<String> {
-            let kind = match change {
-                Change::Pods { .. } | Change::Pod { .. } | Change::PodGone { .. } => Kind::Pods,
-                _ => Kind::StatefulSets,
-            };
-            let event = ClusterEvent { source: Source { kind, namespace: None }, change };
-            self.store.apply(event, self.now).into_iter().map(|id| id.name).collect()
-        }
-
-        fn sets(&mut self, sets: &[(&str, &str, &str)], version: &str) -> Vec<String> {
-            let sets = sets.iter().map(|(name, uid, version)| set(name, uid, version)).collect();
-            self.say(Change::Sets { sets, version: version.into() })
-        }
-
-        fn set(&mut self, name: &str, uid: &str, version: &str) -> Vec<String> {
-            let (workload, set) = set(name, uid, version);
-            self.say(Change::Set { workload, set: Box::new(set) })
-        }
-
-        fn gone(&mut self, name: &str, uid: &str, version: &str) -> Vec<String> {
-            self.say(Change::SetGone { workload: id(name), uid: uid.into(), version: version.into() })
-        }
-
-        fn held(&self, name: &str) -> Option<(String, String)> {
-            self.store.set_of(&id(name)).map(|set| (set.uid.clone(), set.resource_version.clone()))
-        }
-    }
-
-    fn held(uid: &str, version: &str) -> Option<(String, String)> {
-        Some((uid.into(), version.into()))
-    }
-
-    #[test]
-    fn time_never_goes_back() {
-        let mut scene = Scene::new();
-        assert_eq!(scene.set("web", "u1", "10"), ["web"]);
-        assert!(scene.set("web", "u1", "9").is_empty());
-        assert!(scene.set("web", "u1", "10").is_empty());
-        assert_eq!(scene.set("web", "u1", "100"), ["web"], "versions are numbers");
-        assert_eq!(scene.set("web", "u1", "odd"), ["web"], "a version that is no number is taken as it comes");
-    }
-
-    #[test]
-    fn a_list_says_what_is_gone_and_nothing_more() {
-        let mut scene = Scene::new();
-        assert_eq!(scene.sets(&[("a", "1", "5"), ("b", "2", "6")], "10"), ["a", "b"]);
-        assert_eq!(scene.sets(&[("a", "1", "5"), ("c", "3", "12")], "20"), ["b", "c"]);
-        assert_eq!(scene.held("b"), None);
-        // A list from before our own write knows nothing of it.
-        scene.store.note_write(&id("d"), set("d", "4", "30").1);
-        scene.store.note_write(&id("a"), set("a", "1", "31").1);
-        assert_eq!(scene.sets(&[("a", "1", "5")], "25"), ["c"]);
-        assert_eq!((scene.held("a"), scene.held("d")), (held("1", "31"), held("4", "30")));
-    }
-
-    #[test]
-    fn a_new_uid_is_a_new_set() {
-        let mut scene = Scene::new();
-        scene.set("web", "u1", "10");
-        assert_eq!(scene.set("web", "u2", "20"), ["web"]);
-        assert!(scene.gone("web", "u1", "15").is_empty(), "the end of the old one is not that of the new one");
-        assert_eq!(scene.held("web"), held("u2", "20"));
-        assert_eq!(scene.gone("web", "u2", "21"), ["web"]);
-        assert_eq!(scene.held("web"), None);
-    }
-
-    #[test]
-    fn our_own_write_does_not_bring_a_deleted_set_back() {
-        let mut scene = Scene::new();
-        scene.set("web", "u1", "10");
-        scene.gone("web", "u1", "20");
-        scene.store.note_write(&id("web"), set("web", "u1", "15").1);
-        assert_eq!(scene.held("web"), None);
-        scene.store.note_write(&id("web"), set("web", "u2", "25").1);
-        assert_eq!(scene.held("web"), held("u2", "25"));
-    }
-
-    #[test]
-    fn pods_of_before_a_write_are_known_to_be_so() {
-        let mut scene = Scene::new();
-        let web = id("web");
-        let heard = |scene: &mut Scene, version: &str| {
-            let source = Source { kind: Kind::Pods, namespace: None };
-            let change = Change::Heard { version: version.into() };
-            scene.store.apply(ClusterEvent { source, change }, scene.now);
-        };
-        let written = |generation: i64, version: &str| {
-            let (_, mut live) = set("web", "u1", version);
-            live.generation = generation;
-            live
-        };
-        scene.say(Change::Sets { sets: vec![(web.clone(), written(1, "5"))], version: "10".into() });
-        scene.say(Change::Pods {
-            pods: vec![pod(0, "p0", "4").1, pod(1, "p1", "6").1].into_iter().map(|it| (web.clone(), it)).collect(),
-            version: "10".into(),
-        });
-        assert!(!scene.store.observed(&web).pods_behind);
-        // A write of ours, and then a status: only the first one counts.
-        scene.store.note_write(&web, written(2, "20"));
-        scene.say(Change::Set { workload: web.clone(), set: Box::new(written(2, "25")) });
-        assert!(scene.store.observed(&web).pods_behind);
-        heard(&mut scene, "19");
-        assert!(scene.store.observed(&web).pods_behind);
-        heard(&mut scene, "21");
-        assert!(!scene.store.observed(&web).pods_behind, "nothing happened to them since");
-        // Beside a watch that is late they are read: what the list has not is gone, unless it came later.
-        scene.store.note_write(&web, written(3, "30"));
-        let asked = scene.store.written(&web);
-        scene.say(Change::Pod { workload: web.clone(), pod: Box::new(pod(2, "p2", "29").1) });
-        scene.store.note_pods(&web, vec![pod(0, "p0b", "27").1], "28", asked);
-        let observed = scene.store.observed(&web);
-        let uids: Vec<_> = observed.pods.values().map(|pod| pod.uid.as_str()).collect();
-        assert_eq!((uids, observed.pods_behind), (vec!["p0b", "p2"], false));
-        // A read from before the next write says nothing of after it.
-        scene.store.note_write(&web, written(4, "40"));
-        scene.store.note_pods(&web, Vec::new(), "28", asked);
-        assert!(scene.store.observed(&web).pods_behind);
-    }
-
-    #[test]
-    fn pods_are_found_by_their_set() {
-        let mut scene = Scene::new();
-        let pods = vec![pod(0, "p0", "5"), pod(1, "p1", "6")];
-        assert_eq!(scene.say(Change::Pods { pods, version: "10".into() }), ["web"]);
-        let (workload, newer) = pod(1, "p1b", "12");
-        scene.say(Change::Pod { workload: workload.clone(), pod: Box::new(newer) });
-        let gone = |ordinal: u32, uid: &str, version: &str| Change::PodGone {
-            workload: id("web"),
-            ordinal: Ordinal(ordinal),
-            uid: uid.into(),
-            version: version.into(),
-        };
-        assert!(scene.say(gone(1, "p1", "11")).is_empty());
-        assert_eq!(scene.store.observed(&workload).pods.len(), 2);
-        assert_eq!(scene.say(gone(0, "p0", "13")), ["web"]);
-        assert_eq!(scene.say(Change::Pods { pods: Vec::new(), version: "20".into() }), ["web"]);
-        assert!(scene.store.workloads().is_empty());
-    }
-
-    #[test]
-    fn the_view_is_as_old_as_its_quietest_watch() {
-        let mut scene = Scene::new();
-        scene.sets(&[], "1");
-        assert_eq!(scene.store.view_age(scene.now), None, "pods were never listed");
-        scene.say(Change::Pods { pods: Vec::new(), version: "1".into() });
-        scene.now += Duration::from_secs(40);
-        scene.say(Change::Heard { version: "2".into() });
-        assert_eq!(scene.store.view_age(scene.now), Some(Duration::from_secs(40)));
-        scene.say(Change::Lost { error: "refused".into(), permanent: false });
-        assert_eq!(scene.store.lost().map(|(_, why)| why).collect::<Vec<_>>(), ["refused"]);
-        assert_eq!(scene.store.view_age(scene.now), Some(Duration::from_secs(40)));
-        scene.say(Change::Heard { version: String::new() });
-        assert_eq!(scene.store.lost().count(), 0);
-    }
-}
+mod tests;

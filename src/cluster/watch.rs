@@ -7,20 +7,29 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::connect::{Cause, Cluster};
-use super::send::{Call, Problem, REQUEST_TIMEOUT, RequestError, send};
-use super::wire::{self, Templates};
+use super::connect::Cluster;
+use super::send::{Call, Problem, REQUEST_TIMEOUT, RequestError};
+use super::wire::{self, Templates, version_number};
 use crate::model::{LiveSet, Ordinal, Pod, WorkloadId};
 
+pub use doubts::Doubts;
+use list::{List, list_at};
+pub use namespace::namespace_made;
+
+pub(crate) use list::list;
+
+mod doubts;
 pub(super) mod lines;
+mod list;
+mod namespace;
 #[cfg(test)]
 mod tests;
 
-/// How many objects a page of a list has.
-const PAGE: &str = "500";
-
 /// When the server ends a watch: before the load balancers that drop a quiet connection after 240 s.
 const SERVER_SECONDS: &str = "200";
+
+/// A watch that ends after this was ended by the server as planned.
+const PLANNED: Duration = Duration::from_secs(195);
 
 /// When we give a watch up: the server should have ended it by then.
 const IDLE_DEADLINE: Duration = Duration::from_secs(210);
@@ -31,11 +40,19 @@ const BACKOFF_MIN: Duration = Duration::from_millis(500);
 /// The longest wait after a failure: nothing is decided while a watch is lost.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// The same where asking again soon is probably of no use: a right that is missing.
-const BACKOFF_PERMANENT: Duration = Duration::from_secs(30);
+/// The same where asking again soon is probably of no use: a right that is missing. It may be granted any moment, and
+/// nothing tells when.
+const BACKOFF_PERMANENT: Duration = Duration::from_secs(10);
 
-/// After so many failures in a row the objects are listed anew.
-const FAILURES_BEFORE_RELIST: u32 = 4;
+/// How long a watch may be silent before it is begun anew with a list: bookmarks come about once a minute. Its
+/// connection may be dead without a word, or its server counts from somewhere else and waits for what we asked from.
+const SILENT: Duration = Duration::from_secs(130);
+
+/// A watch that ends sooner than this is not begun again at once.
+const HASTY: Duration = Duration::from_secs(5);
+
+/// The wait after the first watch that ended so soon; it doubles with each one, up to [`BACKOFF_MAX`].
+const HASTY_WAIT: Duration = Duration::from_millis(100);
 
 /// Pods of StatefulSets carry this label, and those of nothing else.
 pub(crate) const POD_LABEL: &str = "statefulset.kubernetes.io/pod-name";
@@ -118,6 +135,8 @@ pub enum Change {
         sets: Vec<(WorkloadId, LiveSet)>,
         /// The list's resourceVersion.
         version: String,
+        /// When it was asked for.
+        asked: Instant,
     },
     /// A set was made or changed.
     Set {
@@ -171,6 +190,8 @@ pub enum Change {
         error: String,
         /// Whether it will not mend itself: a missing right, an unknown certificate.
         permanent: bool,
+        /// Whether it is a right that is missing.
+        forbidden: bool,
     },
 }
 
@@ -195,6 +216,11 @@ impl Change {
 /// Every watch begins with a full list, sent as one event, and goes on from there; after a gap that the server no
 /// longer remembers comes a full list again. Dropping the future ends the watches.
 pub async fn watch(cluster: &Cluster, namespaces: &[String], events: Sender<ClusterEvent>) {
+    watch_with(cluster, namespaces, events, &Doubts::default()).await;
+}
+
+/// The same, where somebody may doubt a watch.
+pub async fn watch_with(cluster: &Cluster, namespaces: &[String], events: Sender<ClusterEvent>, doubts: &Doubts) {
     let mut watches = JoinSet::new();
     for source in Source::all(namespaces) {
         let watch = Watch {
@@ -203,6 +229,9 @@ pub async fn watch(cluster: &Cluster, namespaces: &[String], events: Sender<Clus
             events: events.clone(),
             templates: Templates::default(),
             failures: 0,
+            hasty: 0,
+            nonsense: 0,
+            doubts: doubts.clone(),
         };
         watches.spawn(watch.run());
     }
@@ -218,7 +247,15 @@ struct Watch {
     templates: Templates,
     /// Failures since the last good event.
     failures: u32,
+    /// Watches in a row that ended as soon as they had begun.
+    hasty: u32,
+    /// Lines that made no sense since the last that did.
+    nonsense: u64,
+    doubts: Doubts,
 }
+
+/// The server has compacted it away.
+const FORGOTTEN: &str = "the server has forgotten the version";
 
 /// How a watch ended.
 enum End {
@@ -226,8 +263,8 @@ enum End {
     Closed,
     /// As planned, or without harm: it goes on from the last version.
     Over,
-    /// The server no longer remembers the version: list anew.
-    Expired,
+    /// The version is of no use any more: list anew. Why, in words.
+    Expired(&'static str),
     /// It failed.
     Failed(RequestError),
 }
@@ -236,40 +273,57 @@ impl Watch {
     async fn run(mut self) {
         let mut version: Option<String> = None;
         loop {
+            let began = Instant::now();
             let end = match &mut version {
                 None => match self.list().await {
                     Ok((change, listed)) => {
                         version = Some(listed);
-                        if self.send(change).await { End::Over } else { End::Closed }
+                        if self.send(change).await {
+                            continue;
+                        }
+                        End::Closed
                     }
                     Err(error) => End::Failed(error),
                 },
                 Some(version) => self.follow(version).await,
             };
+            if let End::Expired(why) = end {
+                tracing::debug!(source = %self.source, "{why}; listing anew");
+                version = None;
+            }
             match end {
                 End::Closed => return,
-                End::Over => {}
-                End::Expired => {
-                    tracing::debug!(source = %self.source, "the server has forgotten the version; listing anew");
-                    version = None;
-                }
+                End::Over | End::Expired(_) => self.pace(began).await,
                 End::Failed(error) => {
                     self.failures += 1;
-                    if self.failures >= FAILURES_BEFORE_RELIST {
+                    // Whoever answers next may be another server, or the same one with another past. But for one that
+                    // only has too much to do.
+                    if !matches!(error, RequestError::Answer { status: 429, .. }) {
                         version = None;
                     }
-                    let permanent = error.is_permanent();
-                    let error = error.words();
+                    let (permanent, forbidden) = (error.is_permanent(), error.is_forbidden());
+                    let error = error.with_way_out(self.source.namespace());
                     if self.failures == 1 {
                         tracing::warn!(source = %self.source, %error, "lost sight of the cluster");
                     }
-                    if !self.send(Change::Lost { error, permanent }).await {
+                    if !self.send(Change::Lost { error, permanent, forbidden }).await {
                         return;
                     }
                     tokio::time::sleep(backoff(self.failures, permanent)).await;
                 }
             }
         }
+    }
+
+    /// Lets a moment pass where watches end as soon as they have begun: nobody is to be asked in a circle.
+    async fn pace(&mut self, began: Instant) {
+        if began.elapsed() >= HASTY {
+            self.hasty = 0;
+            return;
+        }
+        let wait = HASTY_WAIT.saturating_mul(2_u32.saturating_pow(self.hasty.min(10))).min(BACKOFF_MAX);
+        self.hasty = self.hasty.saturating_add(1);
+        tokio::time::sleep(wait).await;
     }
 
     /// Sends a change on; false where nobody listens any more.
@@ -290,13 +344,15 @@ impl Watch {
 
     /// Lists everything, page by page.
     async fn list(&mut self) -> Result<(Change, String), RequestError> {
+        // What was doubted is seen anew.
+        self.doubts.settle(&self.source);
         let call = self.selected(Call::list(self.source.kind.resource(), self.source.namespace()));
         match self.source.kind {
             Kind::StatefulSets => {
                 let read = |item: &str| wire::set(item, &mut self.templates).map(Some);
-                let (sets, version) = list(&self.cluster, &call, read).await?;
+                let List { items: sets, version, asked } = list_at(&self.cluster, &call, read).await?;
                 self.templates.keep(&sets.iter().map(|(_, set)| set.uid.as_str()).collect());
-                Ok((Change::Sets { sets, version: version.clone() }, version))
+                Ok((Change::Sets { sets, version: version.clone(), asked }, version))
             }
             Kind::Pods => {
                 let (pods, version) = list(&self.cluster, &call, wire::pod).await?;
@@ -315,45 +371,60 @@ impl Watch {
         let began = Instant::now();
         let mut lines = match tokio::time::timeout(REQUEST_TIMEOUT, lines::open(&self.cluster, &call)).await {
             Ok(Ok(lines)) => lines,
-            Ok(Err(RequestError::Answer { status: 410, .. })) => return End::Expired,
+            Ok(Err(RequestError::Answer { status: 410, .. })) => return End::Expired(FORGOTTEN),
             Ok(Err(error)) => return End::Failed(error),
             Err(_) => return End::Failed(RequestError::TimedOut { seconds: REQUEST_TIMEOUT.as_secs() }),
         };
-        if self.failures > 0 {
-            // The server goes on where it was left: whatever happened since comes first. Not by way of `send`, which
-            // would take it for the end of the failures, and an end at once for the first.
-            let change = Change::Heard { version: String::new() };
-            if self.events.send(ClusterEvent { source: self.source.clone(), change }).await.is_err() {
-                return End::Closed;
-            }
-        }
-        let mut quiet = true;
+        let from = version_number(version);
+        let doubts = self.doubts.clone();
+        let (mut quiet, mut heard) = (true, began);
         loop {
-            let line = match timeout_at(began + IDLE_DEADLINE, lines.next()).await {
+            let give_up = (began + IDLE_DEADLINE).min(heard + SILENT);
+            let line = tokio::select! {
+                biased;
+                line = timeout_at(give_up, lines.next()) => line,
+                () = doubts.about(&self.source) => return End::Expired("somebody doubts it"),
+            };
+            let line = match line {
                 Ok(Ok(Some(line))) => line,
                 // An end at once and without a word would be asked again at once, for ever.
-                Ok(Ok(None)) if quiet && began.elapsed() < BACKOFF_MAX => {
+                Ok(Ok(None)) if quiet && began.elapsed() < HASTY => {
                     return End::Failed(RequestError::Answer {
                         status: 200,
                         message: "the watch ended at once".into(),
                     });
                 }
+                // Not even a bookmark in all its time: where we think that we are may not be where the server is.
+                Ok(Ok(None)) if quiet => return End::Expired("it told nothing"),
+                // A server that is shut down ends its watches in good order, and what comes up may have another past.
+                Ok(Ok(None)) if began.elapsed() < PLANNED => return End::Expired("it ended before its time"),
                 Ok(Ok(None)) => return End::Over,
                 Ok(Err(error)) => return End::Failed(RequestError::of(&self.cluster, &error)),
-                Err(_) if quiet => return End::Failed(RequestError::TimedOut { seconds: IDLE_DEADLINE.as_secs() }),
+                Err(_) if heard + SILENT <= Instant::now() => {
+                    tracing::warn!(source = %self.source, "a watch has been silent for too long");
+                    return End::Expired("it is silent");
+                }
                 Err(_) => return End::Over,
             };
             let change = match self.read(&line) {
                 Ok(change) => change,
-                Err(Said::Expired) => return End::Expired,
+                Err(Said::Expired) => return End::Expired(FORGOTTEN),
                 Err(Said::Problem(problem)) => return End::Failed(problem.into_error(&call)),
+                // Nothing was told by it, so nothing is fresher for it.
                 Err(Said::Nonsense(error)) => {
-                    tracing::warn!(source = %self.source, bytes = line.len(), %error, "skipped an event that makes no sense");
-                    Change::Heard { version: String::new() }
+                    self.nonsense += 1;
+                    if self.nonsense.is_power_of_two() {
+                        let (count, bytes) = (self.nonsense, line.len());
+                        tracing::warn!(source = %self.source, count, bytes, %error, "skipped what makes no sense");
+                    }
+                    continue;
                 }
             };
-            quiet = false;
+            (quiet, heard, self.nonsense) = (false, Instant::now(), 0);
             if let Some(said) = change.version().filter(|said| !said.is_empty()) {
+                if version_number(said).zip(from).is_some_and(|(said, from)| said < from) {
+                    return End::Expired("the server counts from somewhere else");
+                }
                 said.clone_into(version);
             }
             if !self.send(change).await {
@@ -439,53 +510,6 @@ enum Said {
 impl From<serde_json::Error> for Said {
     fn from(error: serde_json::Error) -> Self {
         Self::Nonsense(error)
-    }
-}
-
-/// Lists page by page: the items that `read` makes something of, and the list's resourceVersion. An item that cannot be
-/// read is logged and left out.
-///
-/// # Errors
-/// Where a page cannot be had. Where the server forgets the list between two pages it is begun again, in one page.
-pub(crate) async fn list<T>(
-    cluster: &Cluster,
-    call: &Call,
-    mut read: impl FnMut(&str) -> Result<Option<T>, serde_json::Error>,
-) -> Result<(Vec<T>, String), RequestError> {
-    let mut items = Vec::new();
-    let mut page = call.clone().query("limit", PAGE);
-    loop {
-        let mut reply = send(cluster, &page).await?;
-        if reply.status == http::StatusCode::GONE && !items.is_empty() {
-            items.clear();
-            reply = send(cluster, call).await?;
-        }
-        if let Some(problem) = reply.problem() {
-            return Err(problem.into_error(call));
-        }
-        let list: wire::List<'_> = serde_json::from_slice(&reply.body).map_err(|error| RequestError::Undecodable {
-            what: format!("list of {}", call.resource),
-            source: Cause::of(&error),
-        })?;
-        for item in list.items {
-            match read(item.get()) {
-                Ok(item) => items.extend(item),
-                Err(error) => {
-                    let wire::Identity { metadata } = serde_json::from_str(item.get()).unwrap_or_default();
-                    tracing::warn!(
-                        resource = call.resource,
-                        namespace = metadata.namespace,
-                        name = metadata.name,
-                        %error,
-                        "left out an object that makes no sense"
-                    );
-                }
-            }
-        }
-        if list.metadata.next.is_empty() {
-            return Ok((items, list.metadata.resource_version));
-        }
-        page = call.clone().query("limit", PAGE).query("continue", &list.metadata.next);
     }
 }
 

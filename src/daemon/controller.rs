@@ -16,6 +16,7 @@ use super::git_side::{GitSide, Waits};
 use super::leader::{Leader, Presence};
 use super::news::{Listener, News, What};
 use super::pacer::Pacer;
+use super::pass::Lost;
 use super::publish::{self, audit};
 use super::report::{Known, Report};
 use super::sight::RewriteGrace;
@@ -24,14 +25,15 @@ use super::sources::{SourceEvent, Told, serve};
 use super::worker::{Grounds, Worker};
 use crate::clock::Clock;
 use crate::cluster::{
-    Cluster, ClusterEvent, Outcome, RequestError, Source as WatchSource, Store, execute, read, watch,
+    Cluster, ClusterEvent, Doubts, Health, InSight, Outcome, RequestError, Source as Watched, Store, execute, read,
+    watch_with,
 };
 use crate::git::{Waker, Wakes};
-use crate::model::{Action, Decision, Phase, Pod, WaitingOn, WorkloadId};
+use crate::model::{Action, Decision, Observed, Phase, Pod, WaitingOn, WorkloadId};
 use crate::rollout::{decide, progress};
 
-/// Silence of a watch after which nothing is decided on what it said: bookmarks come about once a minute.
-const STALE_AFTER: Duration = Duration::from_secs(150);
+mod views;
+
 /// Requests under way at once: the API server has others to serve.
 const REQUESTS_AT_ONCE: usize = 16;
 /// How long requests under way may take to end when the daemon is asked to.
@@ -98,6 +100,8 @@ enum Came {
     Of(Grounds, Vec<(Action, Outcome)>),
     /// Its pods as they are, and the version of the set that they are at least as new as.
     Pods(Result<(Vec<Pod>, String), RequestError>, Option<u64>),
+    /// The set and its pods as they are.
+    Whole(Box<Result<Observed, RequestError>>),
 }
 
 pub(super) struct Controller {
@@ -114,15 +118,20 @@ pub(super) struct Controller {
     late: bool,
     /// Why the repository cannot be read, while it cannot.
     pub(super) git_trouble: Option<String>,
-    /// Whether the view was too old at the last look.
-    blind: bool,
+    /// How each watch was at the last look.
+    health: BTreeMap<Watched, Health>,
+    /// Where a watch that may be dead is named.
+    doubts: Doubts,
+    /// Namespaces that were missing: how often each was waited for, and whether it is now.
+    namespaces: BTreeMap<String, (u32, bool)>,
+    awaited: JoinSet<String>,
     pace: Pacer,
     /// Who leads, and where it is written down what is known.
     pub(super) leader: Leader,
     /// Asks for a look at the repository.
     waker: Option<Waker>,
     /// Watches that are lost: since when, and why.
-    pub(super) lost: BTreeMap<WatchSource, (Instant, String)>,
+    pub(super) lost: BTreeMap<Watched, Lost>,
     /// When a pass ends that is not over, and why one was not.
     pub(super) ends: Option<Instant>,
     pub(super) problem: Option<String>,
@@ -142,9 +151,10 @@ pub async fn run(
     let (source_sender, mut source_events) = mpsc::channel::<SourceEvent>(EVENT_BUFFER);
     let (questions, asked) = mpsc::channel::<Question>(EVENT_BUFFER);
     let (hurry, hurried) = watching::channel(None);
+    let doubts = Doubts::default();
     let watches = tokio::spawn({
-        let (cluster, namespaces) = (cluster.clone(), options.namespaces.clone());
-        async move { watch(&cluster, &namespaces, event_sender).await }
+        let (cluster, namespaces, doubts) = (cluster.clone(), options.namespaces.clone(), doubts.clone());
+        async move { watch_with(&cluster, &namespaces, event_sender, &doubts).await }
     });
     let waker = wakes.as_ref().map(Wakes::waker);
     let told = Told { questions: asked, hurry: hurried };
@@ -166,11 +176,14 @@ pub async fn run(
         running: HashMap::new(),
         late: false,
         git_trouble: None,
-        blind: false,
         leader,
         waker,
         lost: BTreeMap::new(),
         problem: None,
+        health: BTreeMap::new(),
+        doubts,
+        namespaces: BTreeMap::new(),
+        awaited: JoinSet::new(),
     };
     controller.work(&mut events, &mut source_events, shutdown).await;
     watches.abort();
@@ -188,7 +201,7 @@ impl Controller {
         let mut shutdown = std::pin::pin!(shutdown);
         let mut first_read = std::pin::pin!(tokio::time::sleep(FIRST_READ));
         loop {
-            let next = self.timers.first().map(|(when, _)| *when).into_iter().chain(self.pass_is_looked_at()).min();
+            let next = self.next_turn(Instant::now()).into_iter().chain(self.pass_is_looked_at()).min();
             let timer = async {
                 match next {
                     Some(when) => tokio::time::sleep_until(when).await,
@@ -203,6 +216,7 @@ impl Controller {
                 }
                 () = self.leader.changed() => self.takes_over(),
                 Some(joined) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.finished(joined),
+                Some(Ok(namespace)) = self.awaited.join_next(), if !self.awaited.is_empty() => self.made(&namespace),
                 event = events.recv() => match event {
                     Some(event) => self.heard(event),
                     None => return self.problem = Some("the watches of the cluster have ended".into()),
@@ -226,6 +240,7 @@ impl Controller {
             let skew = self.pace.skew();
             self.leader.knows(|report| std::mem::replace(&mut report.skew_seconds, skew) != skew);
             self.ring(now);
+            self.look_at_watches(now);
             self.look_at_dirty().await;
             self.git.hurry();
             if self.options.once && self.pass_is_over(Instant::now()) {
@@ -304,6 +319,17 @@ impl Controller {
         worker.busy = false;
         let (grounds, results) = match what {
             Came::Of(grounds, results) => (grounds, results),
+            Came::Whole(read) => {
+                match *read {
+                    Ok(observed) => {
+                        let pods = observed.pods.values().cloned().collect();
+                        self.store.replace(&workload, observed.set, pods);
+                    }
+                    Err(error) => warn!(%workload, %error, "it cannot be read, tried again later"),
+                }
+                self.dirty.insert(workload);
+                return;
+            }
             Came::Pods(read, written) => {
                 match read {
                     Ok((pods, version)) => self.store.note_pods(&workload, pods, &version, written),
@@ -323,8 +349,11 @@ impl Controller {
                 progress::note_repair(&mut worker.progress, *ordinal, &revision, uid);
             }
             if let Outcome::Done(Some(set)) = outcome {
-                self.store.note_write(&workload, *set);
+                self.store.note_write(&workload, *set, now);
             }
+        }
+        if worker.lacks_namespace() {
+            self.wait_for(&workload.namespace);
         }
         self.dirty.insert(workload);
     }
@@ -346,18 +375,16 @@ impl Controller {
     async fn look_at_dirty(&mut self) {
         let now = Instant::now();
         // Before both sides have told everything once, what is missing and what is new look alike.
-        let Some(age) = self.store.view_age(now) else { return };
         if !self.git.asked && !self.late {
             return;
         }
-        // A watch that is known to be lost shows the past, however short it has been.
-        let blind = age > STALE_AFTER || self.store.lost().next().is_some();
-        let stale = blind.then(|| u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
-        if self.blind && !blind {
-            self.dirty.extend(self.workers.keys().cloned());
-        }
-        self.blind = blind;
         for workload in std::mem::take(&mut self.dirty) {
+            let sight = self.store.sight(&workload, now);
+            if sight == InSight::Unseen {
+                // Looked at as soon as its watches have told everything once.
+                self.dirty.insert(workload);
+                continue;
+            }
             if !self.is_ours(&workload) {
                 self.forget(&workload);
                 continue;
@@ -368,7 +395,7 @@ impl Controller {
             if worker.busy || self.waits_for_git(&workload) {
                 continue;
             }
-            let looked = catch_unwind(AssertUnwindSafe(|| self.look(&workload, stale)));
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look(&workload, sight)));
             match looked {
                 Ok((decision, grounds)) => self.carry_out(workload, decision, grounds).await,
                 Err(_) => {
@@ -396,9 +423,13 @@ impl Controller {
     }
 
     /// Decides about one workload.
-    fn look(&mut self, workload: &WorkloadId, stale_seconds: Option<u32>) -> (Decision, Grounds) {
+    fn look(&mut self, workload: &WorkloadId, sight: InSight) -> (Decision, Grounds) {
         let mut observed = self.store.observed(workload);
-        observed.stale_seconds = stale_seconds;
+        match sight {
+            InSight::Clear | InSight::Unseen => {}
+            InSight::Stale(age) => observed.stale_seconds = Some(u32::try_from(age.as_secs()).unwrap_or(u32::MAX)),
+            InSight::Forbidden(message) => observed.forbidden = Some(message),
+        }
         observed.pace = self.pace.now(Instant::now());
         let side = self.git.of(workload, observed.set.as_ref(), Instant::now());
         observed.sight = side.sight.clone();
@@ -437,7 +468,8 @@ impl Controller {
         worker.progress.clone_from(&decision.progress);
         worker.phase = Some(decision.phase);
         worker.meet(&grounds);
-        let refused_until = worker.refused_until(&grounds);
+        // One that is over is no reason to look again: nothing may be sent while the set is out of sight.
+        let refused_until = worker.refused_until(&grounds).filter(|until| *until > now);
         let time = self.cluster.time.now(self.options.clock.now(), now);
         let leads = self.leader.leads();
         // Whoever stands by says nothing: the one who leads does.
@@ -472,6 +504,16 @@ impl Controller {
         if self.tasks.len() >= REQUESTS_AT_ONCE {
             // One that ends makes room.
             self.queue(workload);
+            return;
+        }
+        if worker.sees_ghosts() {
+            worker.busy = true;
+            let (cluster, name) = (self.cluster.clone(), workload.clone());
+            let handle = self.tasks.spawn(async move {
+                let read = read::observe(&cluster, &name).await;
+                Finished { workload: name, what: Came::Whole(Box::new(read)) }
+            });
+            self.running.insert(handle.id(), workload);
             return;
         }
         worker.busy = true;

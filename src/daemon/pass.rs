@@ -5,18 +5,32 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::controller::Controller;
-use crate::cluster::{Change, ClusterEvent};
+use crate::cluster::{Change, ClusterEvent, Source};
 
 /// How long a watch may be lost in one pass: an API server that is being started answers by then.
 const LOST: Duration = Duration::from_secs(20);
 
+/// A watch that says nothing.
+pub(super) struct Lost {
+    since: Instant,
+    why: String,
+    /// A right is missing: the sets behind it say so, and the others' pass goes on.
+    forbidden: bool,
+}
+
 impl Controller {
+    /// The lost watches that a pass waits for.
+    fn waited_for(&self) -> impl Iterator<Item = (&Source, &Lost)> {
+        self.lost.iter().filter(|(_, lost)| !lost.forbidden)
+    }
+
     /// Notes which watches are lost, and since when.
     pub(super) fn note_lost(&mut self, event: &ClusterEvent) {
         match &event.change {
-            Change::Lost { error, .. } => {
-                let lost = self.lost.entry(event.source.clone()).or_insert_with(|| (Instant::now(), String::new()));
-                lost.1.clone_from(error);
+            Change::Lost { error, forbidden, .. } => {
+                let since = self.lost.get(&event.source).map_or_else(Instant::now, |lost| lost.since);
+                let lost = Lost { since, why: error.clone(), forbidden: *forbidden };
+                self.lost.insert(event.source.clone(), lost);
             }
             Change::Sets { .. }
             | Change::Set { .. }
@@ -30,21 +44,21 @@ impl Controller {
                 }
             }
         }
-        let lost: Vec<String> = self.lost.iter().map(|(source, (_, why))| format!("{source}: {why}")).collect();
+        let lost: Vec<String> = self.lost.iter().map(|(source, lost)| format!("{source}: {}", lost.why)).collect();
         let now = self.options.clock.now();
         self.leader.knows(|report| report.note_lost(&lost, now));
     }
 
     /// When a pass has to be looked at even if nothing happens.
     pub(super) fn pass_is_looked_at(&self) -> Option<Instant> {
-        let lost = self.lost.values().map(|(since, _)| *since + LOST).min();
+        let lost = self.waited_for().map(|(_, lost)| lost.since + LOST).min();
         self.ends.into_iter().chain(lost).min().filter(|_| self.options.once)
     }
 
     /// Whether one pass is over: both sides told everything, nothing is on its way, nothing has to be sent again. Or it
     /// has to end without: then there is a problem.
     pub(super) fn pass_is_over(&mut self, now: Instant) -> bool {
-        let looked = self.git.asked && self.store.view_age(now).is_some() && self.lost.is_empty();
+        let looked = self.git.asked && self.store.has_told_all(now) && self.waited_for().next().is_none();
         let resting = self
             .workers
             .values()
@@ -54,8 +68,9 @@ impl Controller {
             self.problem = self.shortfall();
             return true;
         }
-        if let Some((source, (_, why))) = self.lost.iter().find(|(_, (since, _))| *since + LOST <= now) {
-            self.problem = Some(format!("cannot see {source} of {}: {why}", self.cluster.server));
+        let given_up = self.waited_for().find(|(_, lost)| lost.since + LOST <= now);
+        if let Some((source, lost)) = given_up {
+            self.problem = Some(format!("cannot see {source} of {}: {}", self.cluster.server, lost.why));
             return true;
         }
         if self.ends.is_some_and(|ends| ends <= now) {
@@ -87,8 +102,8 @@ impl Controller {
     /// What a pass that ran out of time was still about.
     fn unfinished(&self) -> String {
         let time = self.options.timeout.unwrap_or_default().as_secs();
-        let what = if let Some((source, (_, why))) = self.lost.iter().next() {
-            format!("{source} cannot be seen: {why}")
+        let what = if let Some((source, lost)) = self.lost.iter().next() {
+            format!("{source} cannot be seen: {}", lost.why)
         } else if !self.git.asked {
             "the repository has not been read".to_owned()
         } else if !self.leader.leads() {

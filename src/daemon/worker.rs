@@ -11,10 +11,14 @@ use crate::model::{Desired, LiveSet, Phase, Progress, Reason};
 /// How long a refusal stands: what the server refused for a reason outside of the set (a policy, a namespace that is
 /// missing) is tried again after that.
 const REFUSAL_STANDS: Duration = Duration::from_secs(60);
+/// The same for a right that is missing: nothing tells when it is granted.
+const FORBIDDEN_STANDS: Duration = Duration::from_secs(10);
 /// The first wait after a failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// The longest one.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// So many writes that come too late in a row, and the set is read beside its watch.
+const MOVED_BEFORE_READ: u32 = 4;
 /// The first wait after a write that came too late: the watch will tell what happened in a moment.
 const FIRST_MOVED: Duration = Duration::from_millis(50);
 /// The longest one: that others write to a set as well is no trouble, only bad luck.
@@ -76,6 +80,8 @@ pub(super) struct Worker {
     pub(super) failing: String,
     /// Whether it waits for room in a queue.
     pub(super) queued: bool,
+    /// Writes in a row that came too late.
+    moved: u32,
     /// Nothing is sent before that.
     pub(super) not_before: Option<Instant>,
     /// When it wants to be looked at again.
@@ -122,8 +128,12 @@ impl Worker {
             Outcome::Done(_) => {
                 (self.failures, self.not_before, self.refused) = (0, None, None);
                 self.failing.clear();
+                self.moved = 0;
             }
-            Outcome::Moved(_) => self.back_off(FIRST_MOVED, LONGEST_MOVED, now),
+            Outcome::Moved(_) => {
+                self.moved = self.moved.saturating_add(1);
+                self.back_off(FIRST_MOVED, LONGEST_MOVED, now);
+            }
             Outcome::Conflict { .. } | Outcome::Refused { .. } => {
                 self.failing.clear();
                 if let Some((reason, message)) = outcome.refusal() {
@@ -145,15 +155,39 @@ impl Worker {
         self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
     }
 
+    /// Whether writes came too late so often that what is held of it cannot be what is there; asked once for each time.
+    pub(super) fn sees_ghosts(&mut self) -> bool {
+        let is_so = self.moved >= MOVED_BEFORE_READ;
+        if is_so {
+            self.moved = 0;
+        }
+        is_so
+    }
+
     /// Something panicked on its behalf.
     pub(super) fn broke(&mut self, now: Instant) {
         self.back_off(LONGEST_BACKOFF, LONGEST_BACKOFF, now);
     }
 
     fn refuse(&mut self, grounds: Grounds, reason: Reason, message: String, now: Instant) {
-        self.refused = Some(Refusal { grounds, reason, message, until: now + REFUSAL_STANDS });
+        let (stands, longest) = if reason == Reason::Forbidden {
+            (FORBIDDEN_STANDS, FORBIDDEN_STANDS)
+        } else {
+            (REFUSAL_STANDS, LONGEST_BACKOFF)
+        };
+        self.refused = Some(Refusal { grounds, reason, message, until: now + stands });
         // Where a decision comes to the same all the same (a stage, and not an apply), it is not sent in a circle.
-        self.back_off(FIRST_BACKOFF, LONGEST_BACKOFF, now);
+        self.back_off(FIRST_BACKOFF, longest, now);
+    }
+
+    /// Whether the server refused something because there is no such namespace.
+    pub(super) fn lacks_namespace(&self) -> bool {
+        self.refused.as_ref().is_some_and(|refusal| refusal.reason == Reason::NamespaceMissing)
+    }
+
+    /// What it was refused for is no more: it may be sent again at once.
+    pub(super) fn forgive(&mut self) {
+        (self.failures, self.not_before, self.refused) = (0, None, None);
     }
 
     fn back_off(&mut self, first: Duration, longest: Duration, now: Instant) {

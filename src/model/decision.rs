@@ -83,6 +83,10 @@ pub enum Reason {
     InvalidManifest,
     /// The server refused the manifest.
     Refused,
+    /// The daemon lacks a right.
+    Forbidden,
+    /// There is no such namespace.
+    NamespaceMissing,
     /// The commit changes a field that cannot be changed.
     ImmutableField,
     /// A scale-down would delete claims.

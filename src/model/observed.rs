@@ -307,6 +307,8 @@ pub struct Observed {
     pub pods: Pods,
     /// Whether the view is too old to act on: seconds since the watches last said anything.
     pub stale_seconds: Option<u32>,
+    /// The right that is missing to see the workload, in words; then nothing that is shown of it counts.
+    pub forbidden: Option<String>,
     /// Whether the pods may be shown as they were before the set's spec was last written, or before our last write.
     pub pods_behind: bool,
     /// The view of Git that is decided on.

@@ -22,18 +22,34 @@ use crate::revision::controller_revision;
 /// Pure and total: the same facts give the same decision, whenever and wherever the process was started.
 /// At most one write to the set comes out; the next look decides on the next one.
 pub fn decide(wanted: &Wanted<'_>, observed: &Observed, now: Timestamp) -> Decision {
+    if let Some(message) = &observed.forbidden {
+        return say(observed, Phase::Blocked, Reason::Forbidden)
+            .waiting(WaitingOn::Correction)
+            .message(message.clone());
+    }
     let ready = observed.set.as_ref().and_then(|set| steady::remember(set, observed, now));
     let mut decision = forward::finish(look(wanted, observed, ready.as_ref(), now), wanted, observed);
     decision.progress.ready = ready;
     say_skew(&mut decision, observed.pace.ahead_seconds);
-    if let (Some(seconds), false) = (observed.stale_seconds, decision.actions.is_empty()) {
-        decision.actions.clear();
-        decision.phase = Phase::Progressing;
-        decision.reason = Reason::ViewStale;
-        decision.waiting_on = Some(WaitingOn::FreshView);
-        decision.message = format!("nothing was heard from the cluster for {seconds} s: not acting on old news");
+    if let Some(seconds) = observed.stale_seconds {
+        say_stale(&mut decision, seconds);
     }
     decision
+}
+
+/// Puts off whatever was to be done, and does not say of what is under way how it is: nobody knows. What rests, or waits
+/// for somebody, is as it was.
+fn say_stale(decision: &mut Decision, seconds: u32) {
+    if decision.actions.is_empty() && decision.phase != Phase::Progressing {
+        let said = std::mem::take(&mut decision.message);
+        decision.message = joined(said, format!("so it was {seconds} s ago: nothing was heard from the cluster since"));
+        return;
+    }
+    decision.actions.clear();
+    decision.phase = Phase::Progressing;
+    decision.reason = Reason::ViewStale;
+    decision.waiting_on = Some(WaitingOn::FreshView);
+    decision.message = format!("nothing was heard from the cluster for {seconds} s: not acting on old news");
 }
 
 /// How many seconds a clock may be wrong before it is worth a word.

@@ -170,7 +170,7 @@ async fn refusals_are_told_apart() {
         (status(500, "", typed, json!([])), Some(Reason::Refused)),
         (status(403, "Forbidden", "denied by a webhook", json!([])), Some(Reason::Refused)),
         (status(400, "BadRequest", "no", json!([])), Some(Reason::Refused)),
-        (namespace, Some(Reason::Refused)),
+        (namespace, Some(Reason::NamespaceMissing)),
         (status(422, "Invalid", "is invalid", uid), None),
         (status(404, "NotFound", "gone", json!([])), None),
     ] {
@@ -187,7 +187,8 @@ async fn a_right_that_is_missing_may_be_granted_later() {
     let denied =
         r#"statefulsets.apps "web" is forbidden: User "p" cannot patch resource "statefulsets" in API group "apps""#;
     let (outcome, seen) = run(&patch(), vec![status(403, "Forbidden", denied, json!([]))]).await;
-    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    let Outcome::Refused { reason: Reason::Forbidden, message } = outcome else { panic!("{outcome:?}") };
+    assert!(message.contains("phaseline install --watch-namespace"), "{message}");
     assert_eq!(seen.len(), 1);
 }
 

@@ -1,11 +1,11 @@
 //! The lines of an answer that does not end.
 
-use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::connect::{Cause, Cluster};
 use crate::cluster::send::{Call, Problem, RequestError};
 
 /// The longest line that is kept. Objects of 1.5 MB are the most that etcd takes, and JSON may double that.
@@ -36,6 +36,13 @@ pub(in crate::cluster) async fn open(cluster: &Cluster, call: &Call) -> Result<L
     cluster.time.note(response.headers(), asked);
     let status = response.status();
     if status.is_success() {
+        let kind =
+            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
+        if !kind.contains("json") {
+            // A page of whatever stands in between: it says nothing of the cluster, however much it says.
+            let words = format!("it is {kind} and no watch; is something between us and the API server?");
+            return Err(RequestError::Undecodable { what: "answer".into(), source: Cause::text(&words) });
+        }
         let body = response.into_body();
         return Ok(Lines { body, buffer: Vec::new(), start: 0, seen: 0, skipping: false });
     }

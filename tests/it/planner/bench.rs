@@ -188,6 +188,7 @@ impl Bench {
                 set: Some(set),
                 pods: Pods::default(),
                 stale_seconds: None,
+                forbidden: None,
                 pods_behind: false,
                 sight: Default::default(),
                 refused: None,

@@ -115,6 +115,25 @@ fn a_stale_view_of_a_set_at_rest_says_how_it_was() {
     let mut bench = Bench::resting();
     bench.observed.stale_seconds = Some(61);
     assert_eq!(bench.line(), "- | Healthy Completed | -");
+    assert!(bench.decide().message.contains("61 s ago"));
+}
+
+#[test]
+fn a_stale_view_of_a_rollout_does_not_say_what_it_waits_for() {
+    // It may long have happened.
+    let mut bench = Bench::running(1);
+    bench.set().observed_generation -= 1;
+    bench.observed.stale_seconds = Some(200);
+    assert_eq!(bench.line(), "- | Progressing ViewStale | FreshView");
+}
+
+#[test]
+fn what_may_not_be_seen_is_not_decided_on() {
+    for mut bench in [Bench::resting(), Bench::running(1)] {
+        bench.tip("c9", "Z");
+        bench.observed.forbidden = Some("not allowed to list pods in namespace b".into());
+        assert_eq!(bench.line(), "- | Blocked Forbidden | Correction");
+    }
 }
 
 #[test]

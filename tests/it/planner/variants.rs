@@ -97,6 +97,8 @@ fn every_reason_can_be_given() {
         under(&Wanted::Broken(&problem), Bench::resting()),
         of(refused(Reason::Refused)),
         of(refused(Reason::ImmutableField)),
+        of(refused(Reason::NamespaceMissing)),
+        of(bent(Bench::running(1), |b| b.observed.forbidden = Some("no right".into()))),
         of(bent(Bench::resting(), |b| b.scale_commit(Some(1)).desired.tip.deletes_claims_when_scaled = true)),
         of(bent(Bench::running(1), |b| {
             b.scale_commit(Some(0));
@@ -148,7 +150,9 @@ fn all_reasons() -> BTreeSet<Reason> {
             R::SourceRewritten => Some(R::OtherSource),
             R::OtherSource => Some(R::InvalidManifest),
             R::InvalidManifest => Some(R::Refused),
-            R::Refused => Some(R::ImmutableField),
+            R::Refused => Some(R::Forbidden),
+            R::Forbidden => Some(R::NamespaceMissing),
+            R::NamespaceMissing => Some(R::ImmutableField),
             R::ImmutableField => Some(R::ClaimDeletion),
             R::ClaimDeletion => Some(R::ScaleToZero),
             R::ScaleToZero => Some(R::RecordUnreadable),

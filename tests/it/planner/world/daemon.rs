@@ -105,6 +105,7 @@ impl World {
             set,
             pods: view.pods.values().map(|pod| (Ordinal(pod.ordinal), seen(pod, &owner))).collect(),
             stale_seconds: None,
+            forbidden: None,
             pods_behind: false,
             sight: Default::default(),
             refused,

@@ -27,6 +27,8 @@ pub(crate) struct Commit {
     pub(crate) when_scaled_delete: bool,
     pub(crate) allow_claim_deletion: bool,
     pub(crate) plan: Plan,
+    /// A namespace in which the same set stands too.
+    pub(crate) beside: Option<&'static str>,
 }
 
 impl Commit {
@@ -44,6 +46,7 @@ impl Commit {
             when_scaled_delete: false,
             allow_claim_deletion: false,
             plan: Plan::default(),
+            beside: None,
         }
     }
 
@@ -179,6 +182,12 @@ impl Repo {
         let mut tree = self.repo.treebuilder(None).unwrap();
         let manifest = self.repo.blob(commit.manifest().to_string().as_bytes()).unwrap();
         tree.insert("web.yaml", manifest, 0o100_644).unwrap();
+        if let Some(namespace) = commit.beside {
+            let mut beside = commit.manifest();
+            beside["metadata"]["namespace"] = namespace.into();
+            let beside = self.repo.blob(beside.to_string().as_bytes()).unwrap();
+            tree.insert("beside.yaml", beside, 0o100_644).unwrap();
+        }
         if let Some(plan) = plan(&commit.plan) {
             let plan = self.repo.blob(plan.as_bytes()).unwrap();
             tree.insert("rollout-plan.yaml", plan, 0o100_644).unwrap();

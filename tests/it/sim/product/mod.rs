@@ -7,4 +7,5 @@ mod once;
 mod play;
 mod scenarios;
 mod sources;
+mod views;
 mod worlds;
