@@ -16,7 +16,7 @@ pub(super) fn objects(namespace: &str, watched: &[String]) -> Vec<Value> {
         "metadata": {"name": NAME, "namespace": namespace, "labels": labels()},
     })];
     if watched.is_empty() {
-        objects.push(role("ClusterRole", NAME, None, &rules()));
+        objects.push(role("ClusterRole", NAME, None, &cluster_rules()));
         objects.push(binding("ClusterRole", NAME, None, namespace));
     }
     for watched in watched {
@@ -44,6 +44,15 @@ fn lease_rules() -> Value {
         "resources": ["leases"],
         "verbs": ["get", "watch", "create", "patch"],
     }])
+}
+
+/// The same for all namespaces; one that a manifest names and that is missing is waited for by a watch.
+fn cluster_rules() -> Value {
+    let mut rules = rules();
+    if let Some(rules) = rules.as_array_mut() {
+        rules.push(json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}));
+    }
+    rules
 }
 
 /// Reading back after a lost answer is what `get` is for; `delete` is for pods that a newer decision left broken.
