@@ -283,7 +283,7 @@ fn of_many_sets_each_has_a_line_and_then_come_the_details_that_fit() {
     }
     site.repo.commit("many");
     let said = site.accepted(&["main"]);
-    for words in ["and 20 more", "60 of 61 workloads would change", "the details of 60 sets: phaseline plan"] {
+    for words in ["and 20 more", "60 of 61 workloads would change", "the details of 58 sets: phaseline plan"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(said.lines().count() < 90, "{said}");
@@ -349,7 +349,7 @@ fn words_of_commits_and_manifests_steer_no_terminal() {
     site.repo.write("web/web.yaml", &odd);
     site.repo.commit("\u{1b}]0;title\u{7} \u{202e}subject\u{9b}2J\n\nbody");
     let said = site.accepted(&["main"]);
-    assert!(said.contains("odd") && said.contains("subject"), "{said}");
+    assert!(said.contains("odd") && said.contains("red"), "{said}");
     site.repo.write("web/web.yaml", odd.replace("replicas: 3", "replicas: \"\\e[31m\\u202e3\\x9b\""));
     site.repo.commit("bad");
     assert!(site.refused(&["main"]).contains("web/web.yaml:8:13"));

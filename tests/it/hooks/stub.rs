@@ -176,6 +176,7 @@ fn who_knows_better_gets_past_what_is_wrong() {
     }
     assert_eq!(site.at_origin("main"), Some(site.repo.head()));
     // What could not be looked at at all is not let in, and the server may allow it to nobody.
+    stubbed.does("STUB_lint=0\n");
     site.repo.commit_file("a.txt", "2");
     stubbed.does("STUB_lint=3\n");
     let broken = site.push(&["-o", "phaseline.force", "main"]);
