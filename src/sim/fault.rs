@@ -25,6 +25,8 @@ pub enum Fault {
     Internal,
     /// 503, before anything is done.
     Unavailable,
+    /// 403: the right for that is missing.
+    Forbidden,
     /// It is done, and 504 is answered.
     TimeoutAfterCommit,
     /// The connection breaks before the request is read.
@@ -118,6 +120,17 @@ pub struct Faults {
     pub writes: Vec<AtWrite>,
     /// Views that lag behind.
     pub stale: Vec<Stale>,
+    /// Rights that are missing.
+    pub forbidden: Vec<Forbidden>,
+}
+
+/// A namespace in which somebody may do nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forbidden {
+    /// Who; empty: anybody.
+    pub user: String,
+    /// Where.
+    pub namespace: String,
 }
 
 /// The door as it stands.
@@ -155,7 +168,8 @@ impl Door {
 
     /// What goes wrong with a request.
     pub(crate) fn fault(&mut self, request: &Request, now: Timestamp) -> Option<Fault> {
-        let fault = self.at_write(request).or_else(|| self.by_chance(request, now))?;
+        let fault =
+            self.at_write(request).or_else(|| self.forbids(request)).or_else(|| self.by_chance(request, now))?;
         self.hits += 1;
         Some(fault)
     }
@@ -176,6 +190,12 @@ impl Door {
         };
         let hits = |it: &&AtWrite| it.number == number && is_of(&it.user, &request.user);
         self.faults.writes.iter().find(hits).map(|it| it.fault)
+    }
+
+    fn forbids(&self, request: &Request) -> Option<Fault> {
+        let within = request.path.split_once("/namespaces/").and_then(|(_, rest)| rest.split('/').next())?;
+        let hit = |it: &Forbidden| it.namespace == within && is_of(&it.user, &request.user);
+        self.faults.forbidden.iter().any(hit).then_some(Fault::Forbidden)
     }
 
     fn concerns(&self, user: &str, now: Timestamp) -> bool {
@@ -310,6 +330,11 @@ pub(crate) fn before(fault: Fault) -> Option<Answer> {
         Fault::Unavailable => {
             refused(Status::new(503, "ServiceUnavailable", "the server is currently unable to handle the request"))
         }
+        Fault::Forbidden => refused(Status::new(
+            403,
+            "Forbidden",
+            "forbidden: the user cannot do this in the namespace: RBAC: no role grants it",
+        )),
         Fault::ResetBefore => Some(Answer::Lost(Loss::Reset)),
         Fault::TimeoutAfterCommit | Fault::ResetAfter | Fault::Crash | Fault::Slow(_) => None,
     }
@@ -330,6 +355,7 @@ pub(crate) fn after(fault: Fault, answer: Answer) -> Answer {
         | Fault::TooMany(_)
         | Fault::Internal
         | Fault::Unavailable
+        | Fault::Forbidden
         | Fault::ResetBefore => answer,
     }
 }

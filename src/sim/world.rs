@@ -13,7 +13,7 @@ use super::compat::{Compat, Version};
 use super::fault::{self, Door, Faults, Spoilt};
 use super::kubelet::{Pace, Script};
 use super::life::{Life, Task};
-use super::monitor::{Monitor, Violation, Write};
+use super::monitor::{Monitor, Told, Violation, Write};
 use super::request::{Answer, Request};
 use super::store::{Key, Store};
 
@@ -92,6 +92,7 @@ impl World {
     /// Answers a request at that time. Time does not run backwards: an earlier one counts as the latest known.
     pub fn handle(&mut self, now: Timestamp, request: &Request) -> Answer {
         self.advance(now);
+        self.monitor.asked(request, self.now);
         let fault = self.door.fault(request, self.now);
         if let Some(refused) = fault.and_then(fault::before) {
             return refused;
@@ -174,6 +175,18 @@ impl World {
     /// What must not happen and did, by the invariants of a rollout.
     pub fn violations(&self) -> &[Violation] {
         self.monitor.violations()
+    }
+
+    /// Tells the monitors what no request shows.
+    pub fn note(&mut self, now: Timestamp, told: Told) {
+        self.advance(now);
+        self.monitor.note(told, self.now);
+    }
+
+    /// Lets the monitors look at how it is now: what stays as it is makes no news of its own.
+    pub fn judge(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.monitor.judge(self.now);
     }
 
     /// Says that everything is where it should be, or no longer: whatever the daemon writes while it is, is a violation.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::model::{PARKED, Plan, Ramp, Record, Schedule, Size};
+use crate::model::{PARKED, Pause, Plan, Ramp, Record, Schedule, Size};
 use crate::revision::digest;
 
 /// A pod, as far as it matters.
@@ -198,5 +198,26 @@ pub(super) fn soak(plan: &Plan, replicas: u32, exposed: u32) -> u32 {
         }
         Schedule::Ramp { min_ready_seconds, .. } if counts(plan, replicas).contains(&exposed) => *min_ready_seconds,
         Schedule::Ramp { .. } | Schedule::ByHand(_) => 0,
+    }
+}
+
+/// The wait behind the stage that reaches exactly so many pods, where it is not the last one.
+pub(super) fn pause(plan: &Plan, replicas: u32, exposed: u32) -> Pause {
+    if exposed >= replicas || !counts(plan, replicas).contains(&exposed) {
+        return Pause::None;
+    }
+    match &plan.schedule {
+        Schedule::Stages(stages) => {
+            let (mut most, mut wait) = (0, Pause::None);
+            for stage in stages {
+                most = most.max(stage.size.count(replicas));
+                if most == exposed {
+                    wait = wait.max(stage.pause);
+                }
+            }
+            wait
+        }
+        Schedule::Ramp { pause, .. } => *pause,
+        Schedule::ByHand(_) => Pause::None,
     }
 }

@@ -6,10 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Monitor, Write, facts};
+use crate::model::record::Answer;
 use crate::model::{
     Failed, Hold, Mode, PARKED, Partition, Pause, Plan, Record, Schedule, Seen, Size, Stage, TemplateHash,
 };
 use crate::sim::{Key, Request, Resource, Store};
+
+mod told;
 
 const RECORD: &str = "/metadata/annotations/phaseline.dev~1rollout";
 const PARTITION: &str = "/spec/updateStrategy/rollingUpdate/partition";
@@ -349,21 +352,22 @@ fn stages_come_in_order_through_their_gates_and_once() {
 #[test]
 fn nothing_goes_on_while_too_many_are_away() {
     // The next stage takes pod 3 of five along.
-    for (promoted, broken, expected) in
-        [(false, [0, 1], vec!["I5"]), (true, [0, 1], vec![]), (false, [1, 3], vec![]), (false, [1, 1], vec![])]
+    for (asked, broken, expected) in
+        [(false, [0, 1], vec!["I5"]), (true, [0, 1], vec![]), (false, [1, 3], vec![]), (false, [1, 1], vec!["I5"])]
     {
         let found = rules(|scene| {
             scene.replicas = 5;
-            let mut record = scene.record.clone();
-            (record.partition, record.promoted) = (Partition(4), promoted);
+            let record = Record { partition: Partition(4), ..scene.record.clone() };
             scene.set(&record, |_| {});
             for ordinal in 0..5 {
                 scene.pod(ordinal, if ordinal == 4 { "B" } else { "A" }, !broken.contains(&ordinal));
             }
             scene.pass(10);
-            scene.stage(&scene.next(3), Some(3));
+            let mut next = scene.next(3);
+            next.req = asked.then(|| Answer { id: "q1".into(), refused: String::new() });
+            scene.stage(&next, Some(3));
         });
-        assert_eq!(found, expected, "promoted {promoted}, broken {broken:?}");
+        assert_eq!(found, expected, "asked {asked}, broken {broken:?}");
     }
 }
 
@@ -515,7 +519,7 @@ fn the_record_says_what_is() {
     let partition = rules(|scene| {
         let record = scene.next(1);
         scene.patch(&record, Some(1), &["/metadata/uid", "/metadata/resourceVersion"], |object| {
-            object["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 2.into();
+            object["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 0.into();
         });
     });
     assert_eq!(partition, ["record"]);

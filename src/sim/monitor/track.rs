@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Write;
-use super::facts::{Pod, Pods, Set, counts, soak, template};
+use super::budget::Budget;
+use super::facts::{Pod, Pods, Set, counts, pause, soak, template};
 use super::rules;
-use crate::model::{Mode, PARKED, Record, Schedule};
+use super::words::Words;
+use crate::model::{Mode, PARKED, Pause, Plan, Record, Schedule};
 use crate::sim::resource::Resource;
 use crate::sim::store::{Key, Store};
 
@@ -25,7 +27,7 @@ pub(super) struct Track {
     /// As it is now.
     pub(super) set: Set,
     /// Its pods.
-    pods: Pods,
+    pub(super) pods: Pods,
     /// Of these, how many name the update revision, are Ready and stay.
     fit: u32,
     /// Of these, how many are on their way out.
@@ -48,6 +50,14 @@ pub(super) struct Track {
     deleted: BTreeSet<String>,
     /// How the set was lately.
     states: VecDeque<(Timestamp, Set)>,
+    /// Whether the next change of the set is of our making.
+    pub(super) ours: bool,
+    /// The digest of its template.
+    pub(super) live: String,
+    /// What the daemons say of it.
+    pub(super) words: Words,
+    /// Which of its pods are away.
+    pub(super) budget: Budget,
 }
 
 /// The best moment at which a gate held.
@@ -62,6 +72,18 @@ struct Gate {
 }
 
 impl Track {
+    /// The set is gone, or another one of its name is there.
+    pub(super) fn end(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        *self = Self { words, ..Self::default() };
+    }
+
+    /// Takes in whether it is healthy, and who is away.
+    pub(super) fn odd(&mut self, now: Timestamp) {
+        self.words.look(&self.set, &self.pods, &self.live, now);
+        self.budget.look(&self.set, &self.pods, now);
+    }
+
     /// A pod as it is now; none: it is gone.
     pub(super) fn pod(&mut self, ordinal: u32, pod: Option<Pod>) {
         let fit = |pod: &Pod, update: &str| pod.ready.is_some() && !pod.terminating && pod.revision == update;
@@ -86,6 +108,8 @@ impl Track {
             // Promoted by a scale to zero (kubernetes#121534).
             self.meddled = true;
         }
+        self.words.moved(&self.set, &set, self.ours, now);
+        self.ours = false;
         self.set = set;
         if updated {
             let fit = |pod: &&Pod| pod.ready.is_some() && !pod.terminating && pod.revision == self.set.update;
@@ -360,6 +384,9 @@ impl Track {
                 found.push(("I1", format!("{} pods after {}, not {next:?}", exposed(to), exposed(from))));
             }
         }
+        if new.mode == Mode::Staged && !old.promoted && !asked {
+            self.paused(&old.plan, set, to, now, found);
+        }
         // `promote --full` skips the soak that it finds.
         let wait = match (new.mode, old.mode) {
             (Mode::Full, _) => 0,
@@ -377,6 +404,22 @@ impl Track {
                 found.push(("I5", format!("{} pods are exposed while too many are away", exposed(to))));
             }
             Some(_) => {}
+        }
+    }
+
+    /// The pause of the stage that is left: it began when the last of its pods became Ready.
+    fn paused(&self, plan: &Plan, set: &Set, to: u32, now: Timestamp, found: &mut Found) {
+        let (from, next) = (set.replicas.saturating_sub(set.partition), set.replicas.saturating_sub(to));
+        let since = self.gate.as_ref().filter(|gate| gate.partition == set.partition).map(|gate| gate.since);
+        match pause(plan, set.replicas, from) {
+            Pause::None => {}
+            Pause::UntilPromoted => found.push(("pause", format!("{next} pods after {from}, and nobody promoted"))),
+            Pause::Seconds(seconds) => {
+                let passed = since.is_some_and(|since| now.duration_since(since).as_secs() >= i64::from(seconds));
+                if !passed {
+                    found.push(("pause", format!("{next} pods after {from} within {seconds} s")));
+                }
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use git2::{Oid, Repository, Signature, Time};
 use phaseline::model::{CommitId, OnNewRevision, Pause, Plan, Ramp, RepairPolicy, Schedule, Size};
+use phaseline::sim::STAMP;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -26,9 +27,30 @@ pub(crate) struct Commit {
     pub(crate) claims: bool,
     pub(crate) when_scaled_delete: bool,
     pub(crate) allow_claim_deletion: bool,
+    /// Whether the manifest says which commit it is of.
+    pub(crate) stamped: bool,
+    /// Namespaces that have a set as well, of two pods and without a plan.
+    pub(crate) neighbours: Vec<&'static str>,
+    pub(crate) flaw: Flaw,
     pub(crate) plan: Plan,
     /// A namespace in which the same set stands too.
     pub(crate) beside: Option<&'static str>,
+}
+
+/// What is wrong with a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Flaw {
+    /// Nothing.
+    #[default]
+    None,
+    /// The manifest is not in it.
+    Absent,
+    /// The manifest is no YAML.
+    Unreadable,
+    /// It selects other pods than it makes.
+    Invalid,
+    /// It changes what cannot be changed.
+    Immutable,
 }
 
 impl Commit {
@@ -45,12 +67,34 @@ impl Commit {
             claims: false,
             when_scaled_delete: false,
             allow_claim_deletion: false,
+            stamped: false,
+            neighbours: Vec::new(),
+            flaw: Flaw::None,
             plan: Plan::default(),
             beside: None,
         }
     }
 
-    fn manifest(&self) -> Value {
+    /// What the sets beside it run: another image with another image, and never one that is broken.
+    pub(crate) fn image_beside(&self) -> String {
+        format!("beside:{}", self.image.len())
+    }
+
+    /// The manifest; none where there is none, or none that can be used.
+    pub(crate) fn usable(&self) -> Option<Value> {
+        (self.flaw == Flaw::None).then(|| self.manifest(None))
+    }
+
+    /// The file; none where there is none.
+    fn file(&self, stamp: Option<usize>) -> Option<String> {
+        match self.flaw {
+            Flaw::None | Flaw::Invalid | Flaw::Immutable => Some(self.manifest(stamp).to_string()),
+            Flaw::Absent => None,
+            Flaw::Unreadable => Some("kind: StatefulSet\n  metadata: [".into()),
+        }
+    }
+
+    fn manifest(&self, stamp: Option<usize>) -> Value {
         let mut template = json!({
             "metadata": {"labels": {"app": "web"}},
             "spec": {"containers": [{"name": "c", "image": self.image}]},
@@ -94,6 +138,14 @@ impl Commit {
         }
         if self.when_scaled_delete {
             spec["persistentVolumeClaimRetentionPolicy"] = json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
+        }
+        if let Some(number) = stamp {
+            set["metadata"]["annotations"][STAMP] = number.to_string().into();
+        }
+        match self.flaw {
+            Flaw::Invalid => set["spec"]["selector"] = json!({"matchLabels": {"app": "other"}}),
+            Flaw::Immutable => set["spec"]["serviceName"] = "other".into(),
+            Flaw::None | Flaw::Absent | Flaw::Unreadable => {}
         }
         if self.allow_claim_deletion {
             set["metadata"]["annotations"]["phaseline.dev/allow-claim-deletion"] = "true".into();
@@ -177,13 +229,22 @@ impl Repo {
         self.folder.path()
     }
 
-    /// A commit on top of another, or the first of a line. `number` tells it from all others of its line.
+    /// A commit on top of another, or the first of a line. `number` tells it from all others of its line; where it is
+    /// stamped, the manifest carries it.
     pub(crate) fn commit(&self, parent: Option<&CommitId>, number: usize, commit: &Commit) -> CommitId {
         let mut tree = self.repo.treebuilder(None).unwrap();
-        let manifest = self.repo.blob(commit.manifest().to_string().as_bytes()).unwrap();
-        tree.insert("web.yaml", manifest, 0o100_644).unwrap();
+        if let Some(file) = commit.file(commit.stamped.then_some(number)) {
+            let manifest = self.repo.blob(file.as_bytes()).unwrap();
+            tree.insert("web.yaml", manifest, 0o100_644).unwrap();
+        }
+        for namespace in &commit.neighbours {
+            let mut set = Commit::new(&commit.image_beside(), 2).manifest(None);
+            set["metadata"]["namespace"] = (*namespace).into();
+            let blob = self.repo.blob(set.to_string().as_bytes()).unwrap();
+            tree.insert(format!("{namespace}.yaml"), blob, 0o100_644).unwrap();
+        }
         if let Some(namespace) = commit.beside {
-            let mut beside = commit.manifest();
+            let mut beside = commit.manifest(None);
             beside["metadata"]["namespace"] = namespace.into();
             let beside = self.repo.blob(beside.to_string().as_bytes()).unwrap();
             tree.insert("beside.yaml", beside, 0o100_644).unwrap();

@@ -1,28 +1,37 @@
 //! The whole product on the embedded cluster, in virtual time: a daemon, a repository, people, and what goes wrong.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use phaseline::clock::{Clock, Shift};
-use phaseline::cluster::Cluster;
-use phaseline::daemon::{self, Listener, News, RunOptions, Said, Scope, Source, Tip, What};
-use phaseline::git::{Place, Waker, Wakes};
+use phaseline::daemon::{Said, What};
 use phaseline::model::{CommitId, PARKED, Phase, Record, Request as Wish, Verb};
 use phaseline::sim::serve::Embedded;
-use phaseline::sim::{Answer, Key, Request, Resource, Settings, World};
+use phaseline::sim::{Answer, Key, Request, Resource, Settings, Told, World};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::git::{Commit, Repo};
+use super::git::{Commit, Flaw, Repo};
+use super::seat::{Heard, Seat};
 
 /// As which the daemon comes to the door.
 pub(crate) const DAEMON: &str = "phaseline";
+/// As which a second one comes.
+pub(crate) const SECOND: &str = "phaseline-b";
 const SET: &str = "/apis/apps/v1/namespaces/default/statefulsets/web";
 /// How long a daemon that died is away.
 const AWAY: Duration = Duration::from_millis(500);
+
+/// Rules and ways that are not for every day yet: `PHASELINE_PRODUCT_WITH=views,second`, or `all`, has them as well.
+const LATER: &[&str] = &["views", "second", "flaws", "beside", "skew"];
+
+/// Whether a rule is looked at, or something may happen.
+pub(crate) fn is_on(name: &str) -> bool {
+    !LATER.contains(&name)
+        || std::env::var("PHASELINE_PRODUCT_WITH").is_ok_and(|all| all.split(',').any(|it| it == name || it == "all"))
+}
 
 /// When every play begins.
 pub(crate) fn start() -> Timestamp {
@@ -31,17 +40,16 @@ pub(crate) fn start() -> Timestamp {
 
 pub(crate) struct Play {
     pub(crate) embedded: Embedded,
-    /// By how much the daemon's clock is wrong; it may be let jump at any time.
+    /// By how much the first daemon's clock is wrong; it may be let jump at any time.
     pub(crate) shift: Shift,
     repo: Rc<Repo>,
-    /// What the daemon takes for the tip.
-    pub(crate) tip: Tip,
-    /// Wakes the daemon.
-    pub(crate) waker: Option<Waker>,
-    daemon: Option<JoinHandle<daemon::Ended>>,
-    heard: Arc<Mutex<Vec<News>>>,
-    /// Commits so far, with their ids.
+    /// The daemons.
+    pub(crate) seats: Vec<Seat>,
+    heard: Heard,
+    /// The commits of the branch, with their ids.
     pub(crate) commits: Vec<(CommitId, Commit)>,
+    /// How many commits there were, those of lines that were given up included.
+    made: usize,
     /// Daemons that died.
     pub(crate) deaths: u32,
     /// What people did.
@@ -60,42 +68,66 @@ impl Play {
             embedded,
             shift: Shift::new(SignedDuration::ZERO),
             repo: repo.clone(),
-            tip: Tip::new(id.clone()),
-            waker: None,
-            daemon: None,
+            seats: Vec::new(),
             heard: Arc::default(),
-            commits: vec![(id, first)],
+            commits: Vec::new(),
+            made: 0,
             deaths: 0,
             done: Vec::new(),
             wishes: 0,
         };
-        play.revive();
+        play.take(id, first);
+        play.join(DAEMON);
         play
     }
 
-    fn revive(&mut self) {
-        let scope = Scope { default_namespace: "default".into(), only: Vec::new() };
-        let source = Source::in_place(Place::At(self.repo.path()), "", scope).unwrap().at(self.tip.clone());
-        let wakes = Wakes::by_hand();
-        self.waker = Some(wakes.waker());
-        let heard = self.heard.clone();
-        let listener = Listener::new(move |news| heard.lock().unwrap().push(news));
-        let clock = self.embedded.clock().shifted(self.shift);
-        let options = RunOptions { clock, listener: Some(listener), ..RunOptions::default() };
-        let cluster = Cluster::from_service(self.embedded.service(DAEMON));
-        self.daemon = Some(tokio::spawn(daemon::run(cluster, source, Some(wakes), options, std::future::pending())));
+    /// The daemons begin anew, and watch these namespaces each by itself.
+    pub(crate) fn watch_each(&mut self, namespaces: &[&str]) {
+        self.kill();
+        for seat in &mut self.seats {
+            seat.namespaces = namespaces.iter().map(|it| (*it).to_owned()).collect();
+        }
+        self.revive();
     }
 
-    /// The daemon is killed, as it stands.
-    pub(crate) fn kill(&mut self) {
-        if let Some(daemon) = self.daemon.take() {
-            daemon.abort();
-            self.deaths += 1;
-            self.say("the daemon dies".into());
+    /// One more daemon.
+    pub(crate) fn join(&mut self, user: &'static str) {
+        let (tip, _) = self.commits.last().cloned().unwrap();
+        let clock = self.embedded.clock();
+        let clock = if user == DAEMON { clock.shifted(self.shift) } else { clock };
+        let mut seat = Seat::new(user, clock, tip.clone(), &self.heard);
+        seat.namespaces = self.seats.first().map(|first| first.namespaces.clone()).unwrap_or_default();
+        self.seats.push(seat);
+        self.note(Told::Branch { remote: user.into(), tip: Some(tip) });
+        self.wants(self.seats.len() - 1, self.commits.len() - 1);
+        self.revive();
+    }
+
+    fn revive(&mut self) {
+        let path = self.repo.path().to_owned();
+        for seat in self.seats.iter_mut().filter(|seat| !seat.lives()) {
+            seat.begin(&self.embedded, &path);
         }
     }
 
-    /// It is killed, and comes back a moment later.
+    /// The monitors hear what no request shows.
+    pub(crate) fn note(&self, told: Told) {
+        self.embedded.with(|world, now| world.note(now, told));
+    }
+
+    /// The daemons are killed, as they stand.
+    pub(crate) fn kill(&mut self) {
+        for at in 0..self.seats.len() {
+            if self.seats[at].kill() {
+                self.deaths += 1;
+                let by = self.seats[at].user;
+                self.note(Told::Dead { by: by.into() });
+                self.say(format!("{by} dies"));
+            }
+        }
+    }
+
+    /// They are killed, and come back a moment later.
     pub(crate) async fn restart(&mut self) {
         self.kill();
         tokio::time::sleep(AWAY).await;
@@ -126,19 +158,73 @@ impl Play {
     /// A commit on top of the last.
     pub(crate) fn push(&mut self, change: impl FnOnce(&mut Commit)) -> usize {
         let (parent, mut commit) = self.commits.last().cloned().unwrap();
+        commit.flaw = Flaw::None;
         change(&mut commit);
-        let number = self.commits.len();
+        let number = self.made;
         let id = self.repo.commit(Some(&parent), number, &commit);
         self.say(format!("commit {number}: {commit:?}"));
+        self.take(id, commit);
+        for at in 0..self.seats.len() {
+            if self.seats[at].follows {
+                self.show(at, self.commits.len() - 1, true);
+            }
+        }
+        number
+    }
+
+    /// The last commits are given up: the branch goes on from an earlier one, with the next push.
+    pub(crate) fn give_up(&mut self, commits: usize) {
+        let left = self.commits.len().saturating_sub(commits).max(1);
+        self.commits.truncate(left);
+        self.say(format!("{commits} commits are given up"));
+    }
+
+    /// A commit is there, and the branch names it.
+    fn take(&mut self, id: CommitId, commit: Commit) {
         if commit.allow_claim_deletion {
             self.embedded.with(|world, _| world.give_up_claims());
         }
-        self.commits.push((id.clone(), commit));
-        self.tip.set(id);
-        if let Some(waker) = &self.waker {
-            waker.wake();
-        }
-        number
+        let parent = self.commits.last().map(|(id, _)| id.clone());
+        let stamp = if commit.stamped { self.made.to_string() } else { String::new() };
+        self.note(Told::Commit { id: id.clone(), parent, stamp });
+        self.made += 1;
+        self.commits.push((id, commit));
+    }
+
+    /// The remote of a daemon names a commit of the branch.
+    pub(crate) fn show(&mut self, seat: usize, commit: usize, wakes: bool) {
+        let id = self.commits[commit].0.clone();
+        self.note(Told::Branch { remote: self.seats[seat].user.into(), tip: Some(id.clone()) });
+        self.wants(seat, commit);
+        self.seats[seat].shows(&id, wakes);
+    }
+
+    /// What a commit says is what a daemon can know.
+    fn wants(&self, seat: usize, commit: usize) {
+        let manifest = self.commits[commit].1.usable();
+        let by = self.seats[seat].user.to_owned();
+        self.note(Told::Wants { by, namespace: "default".into(), name: "web".into(), manifest });
+    }
+
+    /// From now on a remote stays where it is.
+    pub(crate) fn stands(&mut self, seat: usize) {
+        self.seats[seat].follows = false;
+        self.say(format!("the remote of {} stands still", self.seats[seat].user));
+    }
+
+    /// A remote stays where it is, at a commit that is so many commits old.
+    pub(crate) fn lags(&mut self, seat: usize, commits: usize) {
+        let at = (self.commits.len() - 1).saturating_sub(commits);
+        self.seats[seat].follows = false;
+        self.say(format!("the remote of {} names the commit before the last {commits}", self.seats[seat].user));
+        self.show(seat, at, true);
+    }
+
+    /// A remote names the newest commit, and follows from now on.
+    pub(crate) fn catches_up(&mut self, seat: usize) {
+        self.seats[seat].follows = true;
+        self.say(format!("the remote of {} names the newest commit", self.seats[seat].user));
+        self.show(seat, self.commits.len() - 1, true);
     }
 
     /// The last commit.
@@ -162,10 +248,15 @@ impl Play {
         Record::decode(set["metadata"]["annotations"][Record::ANNOTATION].as_str()?).ok()
     }
 
-    /// What the daemon said last.
+    /// What the first daemon said last of the set.
     pub(crate) fn said(&self) -> Option<Said> {
+        self.said_by(DAEMON)
+    }
+
+    fn said_by(&self, user: &str) -> Option<Said> {
         let heard = self.heard.lock().unwrap();
-        heard.iter().rev().find_map(|news| match &news.what {
+        let last = heard.iter().rev().filter(|(_, by, news)| *by == user && news.workload.namespace == "default");
+        last.into_iter().find_map(|(_, _, news)| match &news.what {
             What::Is(said) => Some(said.clone()),
             What::Wrote { .. } => None,
         })
@@ -177,7 +268,7 @@ impl Play {
             method: method.into(),
             path: path.into(),
             query: vec![("fieldManager".into(), "kubectl-edit".into())],
-            content_type: "application/merge-patch+json".into(),
+            content_type: if method == "POST" { "application/json" } else { "application/merge-patch+json" }.into(),
             body: body.to_string().into_bytes(),
             user: "ann".into(),
             agent: "kubectl/1.36".into(),
@@ -247,12 +338,34 @@ impl Play {
             && set["status"]["currentRevision"] == set["status"]["updateRevision"]
             && pods.len() as u64 == replicas
             && pods.iter().all(at_tip)
-            && self.said().is_some_and(|said| said.phase == Phase::Healthy)
+            && self.seats.iter().all(|seat| self.said_by(seat.user).is_some_and(|said| said.phase == Phase::Healthy))
+    }
+
+    /// A namespace is made.
+    pub(crate) fn make_namespace(&mut self, name: &str) {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.person("POST", "/api/v1/namespaces", &body);
+    }
+
+    /// Whether the set in another namespace is where Git wants it.
+    pub(crate) fn is_converged_in(&self, namespace: &str) -> bool {
+        let key = Key::new(Resource::StatefulSets, namespace, "web");
+        let image = self.tip().image_beside();
+        self.embedded.with(|world, _| {
+            let Some(set) = world.object(&key) else { return false };
+            let mut pods = world.objects(Resource::Pods, Some(namespace));
+            set["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == PARKED.0
+                && world.objects(Resource::Pods, Some(namespace)).count() == 2
+                && pods.all(|pod| pod["spec"]["containers"][0]["image"] == image.as_str() && is_ready(pod))
+        })
     }
 
     /// What must not happen and did.
     pub(crate) fn wrong(&self) -> Option<String> {
-        self.embedded.with(|world, _| world.violations().first().map(ToString::to_string))
+        self.embedded.with(|world, now| {
+            world.judge(now);
+            world.violations().iter().find(|it| is_on(it.rule)).map(ToString::to_string)
+        })
     }
 
     /// How it ended, to be compared: the set but for what may differ, and its pods.
@@ -281,18 +394,18 @@ impl Play {
     /// Everything that was said and done, in order.
     pub(crate) fn trace(&self) -> String {
         let mut lines: Vec<(Timestamp, String)> = self.done.clone();
-        for news in self.heard.lock().unwrap().iter() {
+        for (at, by, news) in self.heard.lock().unwrap().iter() {
+            let by = if *by == DAEMON { "daemon  " } else { "daemon b" };
             let line = match &news.what {
-                What::Is(said) => format!(
-                    "daemon   {} {} {} {} {}",
-                    said.phase, said.reason, said.waiting, said.culprit, said.message
-                ),
+                What::Is(said) => {
+                    format!("{by} {} {} {} {} {}", said.phase, said.reason, said.waiting, said.culprit, said.message)
+                }
                 What::Wrote { action, failed } => match failed {
-                    None => format!("daemon   wrote: {action}"),
-                    Some(why) => format!("daemon   failed to write: {action}: {why}"),
+                    None => format!("{by} wrote: {action}"),
+                    Some(why) => format!("{by} failed to write: {action}: {why}"),
                 },
             };
-            lines.push((news.at, line));
+            lines.push((*at, line));
         }
         lines.sort_by_key(|(at, _)| *at);
         let mut lines: Vec<String> = lines

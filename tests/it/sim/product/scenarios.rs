@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use phaseline::model::{Pause, Plan, Schedule, Size, Stage, Verb};
-use phaseline::sim::{AtWrite, Fault, Faults, Settings};
+use phaseline::sim::{AtWrite, Fault, Faults, Settings, Told};
 use serde_json::{Value, json};
 
 use super::git::{Commit, Repo};
@@ -149,6 +149,10 @@ fn run(repo: &Rc<Repo>, first: &Commit, steps: &[Step], fault: Option<(u64, Faul
         let faults = Faults { writes: writes.into_iter().collect(), ..Faults::default() };
         let settings = Settings { seed: 7, start: start(), faults, ..Settings::default() };
         let mut play = Play::begin(repo, &settings, first.clone());
+        if fault.is_some() {
+            // Whoever waits for an answer cannot know better before it is there.
+            play.note(Told::Lag(jiff::SignedDuration::from_secs(60)));
+        }
         let mut done = Ok(());
         for step in steps {
             done = act(&mut play, *step).await.map_err(|why| format!("{step:?}: {why}"));

@@ -102,9 +102,11 @@ fn generation(play: &Play) -> i64 {
 }
 
 /// The daemon's tip is moved without a push.
-fn shows(play: &Play, commit: &CommitId) {
-    play.tip.set(commit.clone());
-    play.waker.as_ref().unwrap().wake();
+fn shows(play: &mut Play, commit: &CommitId) {
+    match play.commits.iter().position(|(id, _)| id == commit) {
+        Some(at) => play.show(0, at, true),
+        None => play.seats[0].shows(commit, true),
+    }
 }
 
 /// Twenty pushes, each fifth a revert and each seventh a scale-up; what was written for it by everybody together.
@@ -194,17 +196,17 @@ fn a_tip_that_flips_moves_nothing() {
         play.push(|commit| commit.image = "app:2".into());
         let [old, new] = [0, 1].map(|at: usize| play.commits[at].0.clone());
         for turn in 0..600 {
-            shows(&play, if turn % 2 == 0 { &new } else { &old });
+            shows(&mut play, if turn % 2 == 0 { &new } else { &old });
             seconds(&mut play, 1).await;
         }
         assert_eq!(writes(&play, DAEMON), before + 1, "the start\n{}", play.trace());
         assert_eq!(images(&play), ["app:1", "app:1", "app:2"], "no pause was skipped");
-        shows(&play, &new);
+        shows(&mut play, &new);
         play.ask(Verb::Promote);
         until(&mut play, "rolled out", Play::is_converged).await;
         let done = writes(&play, DAEMON);
         for turn in 0..600 {
-            shows(&play, if turn % 2 == 0 { &old } else { &new });
+            shows(&mut play, if turn % 2 == 0 { &old } else { &new });
             seconds(&mut play, 1).await;
         }
         assert_eq!(writes(&play, DAEMON), done);
@@ -223,7 +225,7 @@ fn a_force_push_counts_after_the_grace_and_goes_through_the_stages() {
         play.ask(Verb::Promote);
         until(&mut play, "rolled out", Play::is_converged).await;
         // Back by force, to a proven revision.
-        shows(&play, &old);
+        shows(&mut play, &old);
         seconds(&mut play, 55).await;
         assert_eq!(images(&play), vec!["app:2".to_owned(); 3]);
         assert_eq!(play.said().unwrap().reason, Reason::SourceBehind);
@@ -239,7 +241,7 @@ fn a_force_push_counts_after_the_grace_and_goes_through_the_stages() {
         let (generation, same) =
             (generation(&play), Commit { plan: staged(Pause::UntilPromoted), ..Commit::new("app:1", 3) });
         let squashed = repo.commit(None, 77, &same);
-        shows(&play, &squashed);
+        shows(&mut play, &squashed);
         seconds(&mut play, 120).await;
         assert_eq!((play.record().unwrap().mark, self::generation(&play)), (squashed, generation));
         assert_eq!(play.said().unwrap().phase, Phase::Healthy);
@@ -255,7 +257,7 @@ fn started_anew_without_git_a_rollout_goes_on_and_nothing_new_begins() {
         play.push(|commit| commit.image = "app:2".into());
         seconds(&mut play, 10).await;
         assert_eq!(images(&play), ["app:1", "app:1", "app:2"]);
-        play.tip.set_away(true);
+        play.seats[0].tip.set_away(true);
         play.restart().await;
         seconds(&mut play, 120).await;
         assert_eq!(images(&play), vec!["app:2".to_owned(); 3], "{}", play.trace());
@@ -265,8 +267,9 @@ fn started_anew_without_git_a_rollout_goes_on_and_nothing_new_begins() {
         seconds(&mut play, 600).await;
         assert_eq!(images(&play), vec!["app:2".to_owned(); 3]);
         assert_eq!(play.said().unwrap().reason, Reason::SourceBehind);
-        play.tip.set_away(false);
-        shows(&play, &play.commits.last().unwrap().0.clone());
+        play.seats[0].tip.set_away(false);
+        let newest = play.commits.last().unwrap().0.clone();
+        shows(&mut play, &newest);
         until(&mut play, "rolled out", Play::is_converged).await;
     });
 }
