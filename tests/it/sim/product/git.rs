@@ -209,7 +209,8 @@ fn plan(plan: &Plan) -> Option<String> {
         }
     }
     let plan = json!({
-        "apiVersion": "phaseline.dev/v1alpha1", "kind": "RolloutPlan", "metadata": {"name": "web"}, "spec": spec,
+        "apiVersion": "phaseline.dev/v1alpha1", "kind": "RolloutPlan", "metadata": {"name": "web", "namespace": "default"},
+        "spec": spec,
     });
     Some(plan.to_string())
 }
