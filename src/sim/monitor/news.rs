@@ -45,7 +45,8 @@ impl Track {
         let (Some(before), Some(after)) = (&write.before, &write.after) else { return found };
         let (old, new) = (Set::read(before), Set::read(after));
         if let (Some(old), Some(new)) = (&old.record, &new.record)
-            && !git.may_follow(&old.target.commit, &new.target.commit, now)
+            // The target may be of a line that was given up since, and then the mark has moved on.
+            && ![&old.target.commit, old.mark()].iter().any(|it| git.may_follow(it, &new.target.commit, now))
         {
             let (old, new) = (old.target.commit.short(), new.target.commit.short());
             found.push(("forward", format!("commit {new} becomes the target after {old}, which it does not follow")));
