@@ -118,7 +118,7 @@ impl Mirror {
             folder::make_private(state)?;
         }
         let _lock = Lock::take(&lock_path(&self.dir), self.limits.total)?;
-        if !transfer::is_running() {
+        if ![self.dir.clone(), beside(&self.dir, "new")].iter().any(|dir| transfer::is_running(dir)) {
             folder::sweep(&self.dir);
         }
         if !self.known.stands(&self.dir) && self.reopen().is_err() {

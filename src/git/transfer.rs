@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,8 @@ pub(crate) const INCOMING: &str = "refs/phaseline-incoming/";
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 /// Whether it was said that the user's configuration names another place.
 static SAID_WHERE: AtomicBool = AtomicBool::new(false);
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The folders that downloads of this process write into, those that hang included.
+static RUNNING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// What is downloaded, and into where.
 #[derive(Debug)]
@@ -78,10 +79,9 @@ struct Shared {
 
 /// Downloads within the limits.
 pub(crate) fn run(job: Job, limits: Limits) -> Result<Downloaded, GitError> {
-    let count = RUNNING.fetch_add(1, Ordering::SeqCst);
-    let running = Running;
-    if count >= MAX_RUNNING {
-        return Err(GitError::Stalled { count });
+    let running = Running::start(job.dir.clone());
+    if all_running().len() > MAX_RUNNING {
+        return Err(GitError::Stalled { count: MAX_RUNNING });
     }
     let shared = Arc::new(Shared::default());
     let theirs = shared.clone();
@@ -133,17 +133,31 @@ fn in_time(error: GitError, told: Option<(Instant, u64)>, url: &str) -> GitError
     }
 }
 
-/// Whether a download of this process is under way, or was left behind.
-pub(crate) fn is_running() -> bool {
-    RUNNING.load(Ordering::SeqCst) > 0
+/// Whether a download of this process into a folder is under way, or was left behind.
+pub(crate) fn is_running(dir: &Path) -> bool {
+    all_running().iter().any(|running| running == dir)
+}
+
+fn all_running() -> MutexGuard<'static, Vec<PathBuf>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts a download for as long as its thread lives.
-struct Running;
+struct Running(PathBuf);
+
+impl Running {
+    fn start(dir: PathBuf) -> Self {
+        all_running().push(dir.clone());
+        Self(dir)
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        let mut running = all_running();
+        if let Some(at) = running.iter().position(|dir| *dir == self.0) {
+            running.swap_remove(at);
+        }
     }
 }
 
