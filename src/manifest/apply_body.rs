@@ -71,13 +71,51 @@ pub fn rest_digest(manifest: &Value) -> String {
             written.remove("template");
         }
         // What stands behind a gate counts: the gate may be open there.
-        *spec = default::decoded(&default::STATEFUL_SET_SPEC, spec, Level::V1_36);
+        let decoded = default::decoded(&default::STATEFUL_SET_SPEC, spec, Level::V1_36);
+        let unknown = unknown(spec, &decoded);
+        *spec = decoded;
         if let Some(defaulted) = spec.as_object_mut() {
+            // No server takes such a field, but it is something that the commit asks for.
+            defaulted.extend(unknown.map(|unknown| ("$unknown".to_owned(), unknown)));
             defaulted.remove("replicas");
             defaulted.extend(replicas.map(|replicas| ("replicas".to_owned(), replicas)));
         }
     }
     written_digest(&rest)
+}
+
+/// The fields of a value that decoding has dropped, though they say something; none where there are none.
+fn unknown(written: &Value, decoded: &Value) -> Option<Value> {
+    match (written, decoded) {
+        (Value::Object(written), Value::Object(decoded)) => {
+            let dropped = written.iter().filter_map(|(key, value)| {
+                let found = match decoded.get(key) {
+                    Some(kept) => unknown(value, kept)?,
+                    None => Some(value.clone()).filter(says_something)?,
+                };
+                Some((key.clone(), found))
+            });
+            Some(Map::from_iter(dropped)).filter(|dropped| !dropped.is_empty()).map(Value::Object)
+        }
+        (Value::Array(written), Value::Array(decoded)) if written.len() == decoded.len() => {
+            let dropped: Vec<Value> =
+                written.iter().zip(decoded).filter_map(|(one, kept)| unknown(one, kept)).collect();
+            (!dropped.is_empty()).then_some(Value::Array(dropped))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value is more than what a field is without it.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(is) => *is,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => fields.values().any(says_something),
+    }
 }
 
 /// The same of the manifest as it is written. The strategy counts as it is applied: leaving its type out is no other
@@ -131,6 +169,21 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_that_no_server_knows_is_a_change_and_an_empty_one_is_none() {
+        let plain = rest_digest(&manifest());
+        let with = |path: &str, value: Value| {
+            let mut odd = manifest();
+            odd.pointer_mut(path).unwrap().as_object_mut().unwrap().insert("surprise".into(), value);
+            rest_digest(&odd)
+        };
+        for path in ["/spec", "/spec/updateStrategy", "/spec/updateStrategy/rollingUpdate"] {
+            assert_ne!(with(path, json!(1)), plain, "{path}");
+            assert_ne!(with(path, json!(1)), with(path, json!(2)), "{path}");
+            assert_eq!(with(path, json!({})), plain, "{path}");
+        }
+    }
 
     fn manifest() -> Value {
         json!({

@@ -51,6 +51,7 @@ impl Site {
     /// Runs it; its exit code and stdout.
     fn said(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.run(arguments);
+        eprint!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
     }
 

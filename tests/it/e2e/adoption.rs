@@ -36,7 +36,8 @@ fn adopted(version: Version, name: &str, kubectl: &[&str]) {
     let first = site.push("first", &[("web.yaml", &before().yaml()), ("rollout-plan.yaml", &plan(&[], &STAGES))]);
     site.until("Blocked", "AdoptionRequired");
     site.stays(1.0);
-    assert!(site.asked().iter().all(|it| !it.is_write()), "not even a dry run");
+    let written = site.asked().into_iter().filter(|it| it.is_write() && it.resource != "leases").count();
+    assert_eq!(written, 0, "not even a dry run");
 
     site.phaseline_ok(&["adopt", "web"]);
     site.until_live("web", |set, record| record["done"] == true && partition(set) == Some(PARKED));
