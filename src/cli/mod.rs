@@ -20,6 +20,7 @@ mod error;
 #[cfg(test)]
 mod fixtures;
 mod foresee;
+mod heard;
 mod inputs;
 mod known;
 mod kubeconfig;

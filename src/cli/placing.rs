@@ -5,7 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::error::CliError;
+use super::heard::Daemons;
 use super::session::Session;
 use crate::daemon::Source;
 use crate::manifest::Checks;
@@ -20,6 +23,10 @@ pub(crate) fn settle(session: &Session, source: &mut Source, commit: &CommitId) 
         sets.filter(|(_, set)| !set.manifest.namespace_given).map(|(workload, _)| workload.name.clone()).collect();
     if unstated.is_empty() {
         return Ok(taken);
+    }
+    // Who rolls it out has said so.
+    if let Some(namespace) = Daemons::read(session, Timestamp::now()).default_namespace(source) {
+        return Ok(namespace);
     }
     let all = session.list(None).or_else(|_| session.list(Some(&taken)))?;
     // Another daemon may look after sets of the same names, out of another repository: it has other commits.

@@ -31,6 +31,8 @@ pub(crate) struct Session {
     runtime: Arc<Runtime>,
     /// The cluster.
     pub(crate) cluster: Cluster,
+    /// Whether the cluster is inside of this program.
+    pub(crate) is_inside: bool,
     /// The namespace meant where none is named: --namespace, else the kubeconfig's, else `default`.
     pub(crate) namespace: String,
 }
@@ -56,7 +58,7 @@ impl Session {
     fn connect(global: &GlobalArgs) -> Result<Result<Self, ConnectError>, CliError> {
         if let Some(Inside { runtime, cluster, .. }) = global.inside.clone() {
             let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
-            return Ok(Ok(Self { runtime, cluster, namespace }));
+            return Ok(Ok(Self { runtime, cluster, is_inside: true, namespace }));
         }
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -70,7 +72,7 @@ impl Session {
         };
         Ok(runtime.block_on(Cluster::connect(&options)).map(|cluster| {
             let namespace = global.namespace.clone().unwrap_or_else(|| cluster.default_namespace.clone());
-            Self { runtime: Arc::new(runtime), cluster, namespace }
+            Self { runtime: Arc::new(runtime), cluster, is_inside: false, namespace }
         }))
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::API_VERSION;
 use super::ways::Ways;
 use super::words;
+use crate::daemon::report::{Followed, Trouble};
 use crate::model::record::Hold;
 use crate::model::{
     Decision, LiveSet, Observed, Phase, Pod, Reason, Record, RecordState, Seen, StageView, WaitingOn, WorkloadId,
@@ -121,6 +122,10 @@ pub(crate) struct Status {
     /// The commit that was asked about, and where the workload stands towards it; left out where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) awaited: Option<AwaitedState>,
+    /// The daemon that looks after it and what it said last; null where no daemon was heard of, left out where nobody
+    /// may read it, or it cannot be told which one it is.
+    #[serde(skip_serializing_if = "DaemonSeen::is_unknown")]
+    pub(crate) daemon: DaemonSeen,
     /// `spec.updateStrategy.rollingUpdate.partition`; 2147483647 at rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) partition: Option<u32>,
@@ -151,6 +156,53 @@ pub(crate) struct Status {
     /// Commands that would move it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) hints: Vec<String>,
+}
+
+/// What is known of the daemon that looks after a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum DaemonSeen {
+    /// Nobody may read it, or it may be one of several.
+    Unknown,
+    /// No daemon was heard of.
+    Nobody,
+    /// This one.
+    Is(Box<DaemonState>),
+}
+
+impl DaemonSeen {
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+}
+
+/// What a daemon said of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DaemonState {
+    /// Who leads; left out where nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) holder: Option<String>,
+    /// Its version.
+    pub(crate) version: String,
+    /// The repository that it follows, without credentials, the branch and the folder.
+    pub(crate) source: Followed,
+    /// The namespace that it gives to manifests which state none.
+    pub(crate) default_namespace: String,
+    /// The commit that is in force in its eyes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) commit: String,
+    /// When it was last heard, by the server's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) heard: Option<Timestamp>,
+    /// Whether that is longer ago than it may be of one that works.
+    pub(crate) silent: bool,
+    /// What it says of the workload, where that is not the message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) says: Vec<String>,
+    /// Why it cannot read the repository, while it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<Trouble>,
 }
 
 /// Where a workload stands towards a commit.
@@ -276,6 +328,7 @@ impl Status {
             }),
             pending_commit: decision.pending.clone(),
             awaited: None,
+            daemon: DaemonSeen::Unknown,
             partition: set.and_then(|set| set.partition).map(|partition| partition.0),
             generation: set.map(|set| set.generation),
             observed_generation: set.map(|set| set.observed_generation),
@@ -298,6 +351,9 @@ impl Status {
         let mut still = self.clone();
         if let Some(waiting) = &mut still.waiting_on {
             waiting.text.clear();
+        }
+        if let DaemonSeen::Is(daemon) = &mut still.daemon {
+            daemon.heard = None;
         }
         still
     }

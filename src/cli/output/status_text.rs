@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::status::{AwaitedState, Revision, SourceState, StageState, Status};
+use super::status::{AwaitedState, DaemonSeen, DaemonState, Revision, SourceState, StageState, Status};
 use super::table::columns;
 use super::text;
 use crate::model::{CommitId, PARKED, Phase, Reason, TemplateHash};
@@ -134,6 +134,7 @@ pub(crate) fn page(
     if let Some(awaited) = &item.awaited {
         row(out, "Commit", &awaited_words(awaited))?;
     }
+    daemon(out, &item.daemon, now)?;
     if let Some(hold) = &item.hold {
         row(out, "Held by", &text::line(&hold.by))?;
     }
@@ -155,6 +156,27 @@ pub(crate) fn page(
         row(out, "Try", &text::line(hint))?;
     }
     Ok(())
+}
+
+/// Who looks after it, and what it said.
+fn daemon(out: &mut dyn Write, seen: &DaemonSeen, now: Timestamp) -> io::Result<()> {
+    let daemon = match seen {
+        DaemonSeen::Unknown => return Ok(()),
+        DaemonSeen::Nobody => return row(out, "Daemon", "no daemon was heard of"),
+        DaemonSeen::Is(daemon) => daemon,
+    };
+    let holder = daemon.holder.as_deref().unwrap_or("none leads");
+    let heard = daemon.heard.map(|heard| format!(", heard {} ago", age(heard, now))).unwrap_or_default();
+    let DaemonState { version, source, default_namespace, .. } = &**daemon;
+    let place = format!("follows {}, default namespace {default_namespace}", source.url);
+    row(out, "Daemon", &format!("{holder}, version {version}, {place}{heard}"))?;
+    for line in daemon.says.iter().flat_map(|said| said.lines()) {
+        row(out, "", line)?;
+    }
+    match &daemon.trouble {
+        Some(trouble) => row(out, "", &format!("for {}: {}", age(trouble.since, now), trouble.message)),
+        None => Ok(()),
+    }
 }
 
 /// The repository in a line.

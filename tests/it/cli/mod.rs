@@ -1,6 +1,7 @@
 //! The command line from outside: help texts, error texts, exit codes, what goes to which stream.
 
 mod cluster;
+mod daemon_says;
 mod demo;
 mod diff;
 mod e2e;

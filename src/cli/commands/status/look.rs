@@ -1,6 +1,6 @@
 //! One look at the workloads: the cluster, the repository where one is named, and what the rules say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use super::awaited::{self, Ask, Awaited, Stand};
 use super::goes_on;
 use crate::cli::args::GlobalArgs;
 use crate::cli::error::{CliError, Kind, chain};
+use crate::cli::heard::Daemons;
 use crate::cli::known;
 use crate::cli::output::status::{SourceState, Status};
 use crate::cli::session::Session;
@@ -32,6 +33,8 @@ pub(super) struct Look {
     pub(super) source: Option<SourceState>,
     /// The namespace that was looked at; none: all.
     pub(super) place: Option<String>,
+    /// Why it is not known what the daemon says.
+    pub(super) unread: Option<String>,
 }
 
 /// Looks, and remembers between two looks what the deadline is counted from.
@@ -108,7 +111,8 @@ impl<'a> Looker<'a> {
     pub(super) fn look(&mut self, now: Timestamp) -> Result<Look, CliError> {
         let view = self.read_repository();
         self.read_awaited()?;
-        let observed = self.observe(view.as_deref())?;
+        let daemons = Daemons::read(self.session, now);
+        let observed = self.observe(view.as_deref(), &daemons)?;
         let source = self.source.as_ref().filter(|_| self.is_named).map(|source| SourceState {
             url: source.url().to_owned(),
             commit: view.as_ref().map(|view| view.commit.id.0.clone()).unwrap_or_default(),
@@ -121,15 +125,19 @@ impl<'a> Looker<'a> {
             let stand = stand.map(|(awaited, source)| awaited.stand(source, view.as_deref(), &observed));
             // A clone that is behind does not know what is in force: the set itself does.
             let known = view.as_deref().filter(|_| self.is_named || !matches!(stand, Some(Stand::Passed(_))));
-            let decision = self.decide(known, &repository::without_request(&observed), now);
+            let mut decision = self.decide(known, &repository::without_request(&observed), now);
+            let by = view.as_deref().map(|view| view.commit.id.0.as_str());
+            daemons.correct(&mut decision, &observed.workload, observed.set.is_some(), by);
             let ways = self.session.ways(&observed.workload, &self.global);
             let mut item = Status::of(&observed, &decision, &ways, now);
             let comes = stand.zip(self.awaited.as_ref()).is_some_and(|(stand, awaited)| stand.put(awaited, &mut item));
+            daemons.put(&observed.workload, &mut item);
             waiting.push(comes || goes_on(decision.phase, decision.waiting_on.as_ref()));
             items.push(item);
             self.progress.insert(observed.workload, decision.progress);
         }
-        Ok(Look { items, waiting, source, place: self.place.clone() })
+        let unread = daemons.unread.as_ref().map(|error| chain(error));
+        Ok(Look { items, waiting, source, place: self.place.clone(), unread })
     }
 
     /// Finds the commit that is asked about, and what it says.
@@ -194,8 +202,13 @@ impl<'a> Looker<'a> {
     }
 
     /// The workloads asked for, in order.
-    fn observe(&self, view: Option<&View>) -> Result<Vec<Observed>, CliError> {
-        let is_named = |workload: &WorkloadId| view.is_some_and(|view| view.wishes.contains_key(workload));
+    fn observe(&self, view: Option<&View>, daemons: &Daemons) -> Result<Vec<Observed>, CliError> {
+        // Where Git is not asked, the daemon may know of one that could not be made.
+        let told: BTreeSet<WorkloadId> = if view.is_none() { daemons.workloads().collect() } else { BTreeSet::new() };
+        let is_named = |workload: &WorkloadId| match view {
+            Some(view) => view.wishes.contains_key(workload),
+            None => told.contains(workload),
+        };
         if let Some(workload) = &self.name {
             let observed = self.session.observe(workload)?;
             if observed.set.is_none() && !is_named(workload) {
@@ -211,7 +224,7 @@ impl<'a> Looker<'a> {
             .filter(|observed| is_named(&observed.workload) || is_managed(observed))
             .map(|observed| (observed.workload.clone(), observed))
             .collect();
-        for workload in view.into_iter().flat_map(|view| view.wishes.keys()) {
+        for workload in view.into_iter().flat_map(|view| view.wishes.keys()).chain(&told) {
             if self.place.as_ref().is_none_or(|place| *place == workload.namespace) {
                 all.entry(workload.clone()).or_insert_with(|| repository::absent(workload));
             }

@@ -173,6 +173,9 @@ fn print(args: &StatusArgs, context: &mut Context<'_>, look: &Look) -> Result<()
             }
         }
         Format::Table | Format::Wide => {
+            if let (Some(unread), Format::Wide) = (&look.unread, args.output) {
+                context.note(&format!("what the daemon says is not shown: {unread}"))?;
+            }
             if let Some(source) = source.filter(|source| !source.trouble.is_empty()) {
                 context.note(&format!("warning: {}", status_text::source_line(source)))?;
             }
