@@ -9,13 +9,11 @@ use super::running::{self, Behind};
 use super::start::{self, Entry, Meeting};
 use super::steady::{self, Steady};
 use super::view::{Case, say};
-use super::{adopt, drift, forward, gate, renew, request, rest};
-use crate::manifest::default::{self, Level};
+use super::{adopt, drift, forward, gate, recreate, renew, request, rest};
 use crate::model::{
     Action, ApplyKind, Decision, Desired, FieldOwner, LiveSet, Mode, Observed, Ordinal, Phase, Problem, Reason,
     RecordState, SeenReady, Version, WaitingOn, Wanted,
 };
-use crate::revision::controller_revision;
 
 /// Decides what to do about one workload, and says how it is.
 ///
@@ -112,43 +110,11 @@ fn missing(desired: Option<&Desired>, problem: Option<&Problem>, observed: &Obse
         return say(observed, Phase::Blocked, reason).waiting(WaitingOn::Correction).message(message);
     };
     if !observed.pods.is_empty() {
-        return left_alone(desired, observed, now);
+        return recreate::left_alone(desired, observed, now);
     }
     say(observed, Phase::Progressing, Reason::Installing)
         .message("the set is created")
         .with(start::create(desired, now.as_second()))
-}
-
-/// Pods that a set has left behind.
-///
-/// Where the tip is what their old side runs, the set is made again as it was: parked, it adopts them and restarts none.
-/// At another template the old side would be lost, and pods that die would come back at what nobody has verified.
-fn left_alone(desired: &Desired, observed: &Observed, now: Timestamp) -> Decision {
-    let pods = observed.pods.len();
-    let say = |phase| say(observed, phase, Reason::Missing);
-    if observed.pods.values().any(|pod| !pod.owner.is_empty()) {
-        return say(Phase::Blocked).waiting(WaitingOn::Correction).message(format!(
-            "the set is gone and {pods} of its pods are not yet: it is created when they are, or when they are nobody's"
-        ));
-    }
-    // A rollout goes from the top down: the lowest pod is the old side.
-    let Some(lowest) = observed.pods.values().next() else { return say(Phase::Blocked) };
-    let template = desired.tip.manifest.pointer("/spec/template").unwrap_or(&serde_json::Value::Null);
-    let runs_tip = [Level::V1_33, Level::V1_36].into_iter().any(|level| {
-        let name = &observed.workload.name;
-        controller_revision::name(name, &default::template(template, level), 0) == lowest.revision
-    });
-    if runs_tip {
-        return say(Phase::Progressing)
-            .message(format!("the set is made again as its {pods} pods run: it adopts them, and restarts none"))
-            .with(start::recreate(desired, &lowest.revision, now.as_second()));
-    }
-    say(Phase::Blocked).waiting(WaitingOn::Correction).message(format!(
-        "the set is gone, {pods} of its pods are not, and {0}-{1} runs {2}, which is not what Git has at the tip: made at \
-         another template the set would lose the old side. `git revert` to the commit that {0}-{1} runs and push: the \
-         set is made again as it was, without a restart; then push the change again",
-        observed.workload.name, lowest.ordinal, lowest.revision
-    ))
 }
 
 /// A set with a record of ours; first with its digests as we make them, in whatever is written next.
@@ -323,6 +289,14 @@ fn joined(before: String, more: String) -> String {
 /// Starts the rollout of the tip.
 fn begin(case: &Case<'_>, desired: &Desired, entry: Entry) -> Decision {
     let set = case.set;
+    // A set that was made again over its pods, and that its controller has not looked at yet.
+    let unclaimed = !case.observed.pods.is_empty() && gate::own_pods(set, &case.observed.pods).next().is_none();
+    if case.record.done && (set.observed_generation == 0 || (set.replicas > 0 && unclaimed)) {
+        return case
+            .say(Phase::Progressing, Reason::Starting)
+            .waiting(WaitingOn::FreshPods)
+            .message("the controller has not taken the pods over yet");
+    }
     let stale = set.replicas > 0
         && case.record.done
         && !case.observed.pods.is_empty()

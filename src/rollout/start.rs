@@ -302,20 +302,6 @@ pub(super) fn create(desired: &Desired, now: i64) -> Action {
     }
 }
 
-/// The write that makes a set again over the pods that it has left behind, whose old side runs the tip: parked and at
-/// rest, as they were.
-pub(super) fn recreate(desired: &Desired, revision: &str, now: i64) -> Action {
-    let mut action = create(desired, now);
-    if let Action::Apply { record, .. } = &mut action {
-        record.mode = Mode::Staged;
-        record.done = true;
-        record.stable = Some(record.target.clone());
-        record.back = revision.to_owned();
-        record.proven = vec![record.target.hash.clone()];
-    }
-    action
-}
-
 /// The write that brings everything but the template, onto `set`, with a record made from the case's.
 pub(super) fn sync(
     case: &Case<'_>,

@@ -118,6 +118,7 @@ impl Ways {
             Some(WaitingOn::Correction) => match decision.reason {
                 Reason::InvalidManifest => vec!["phaseline lint".to_owned()],
                 Reason::Orphaned | Reason::RecordUnreadable => vec![self.ours(&format!("release {name}"))],
+                Reason::Missing if is_orphaned(observed) => vec![self.ours(&format!("resume {name} --recreate"))],
                 _ => Vec::new(),
             },
             Some(WaitingOn::PodReady { .. } | WaitingOn::PodCreated { .. } | WaitingOn::PodCount { .. }) => {
@@ -141,6 +142,12 @@ impl Ways {
             },
         }
     }
+}
+
+/// Whether the set is gone, and has left pods that are nobody's.
+fn is_orphaned(observed: &Observed) -> bool {
+    let pods = &observed.pods;
+    observed.set.is_none() && !pods.is_empty() && pods.values().all(|pod| pod.owner.is_empty())
 }
 
 /// The commit that did it, taken back; none where there is none to take back, or it is a way back itself.

@@ -46,6 +46,7 @@ mod examples;
 mod failures;
 mod foresight;
 mod forward;
+mod gone;
 mod killer;
 pub(crate) mod manifest;
 mod newer;

@@ -11,6 +11,7 @@ use crate::model::Verb;
 
 mod ask;
 mod early;
+mod recreate;
 mod restart;
 mod who;
 
@@ -54,6 +55,10 @@ pub(crate) struct PauseArgs {
 /// Ends a hold, or decides about a drift, a newer plan or a blocked commit
 ///
 /// Without an option it ends `phaseline pause`, or lets in the commit that `onNewRevision: Block` holds back.
+///
+/// --recreate is for a set that was deleted while its pods stayed (`--cascade=orphan`): it finds the commit that the
+/// lowest pod runs and creates the set there, parked. The set adopts the pods and restarts none; then the daemon rolls
+/// the tip out by the plan. It is refused where the set exists, a pod still has an owner, or no commit matches.
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// After a drift: puts Git's state back
@@ -65,6 +70,9 @@ pub(crate) struct ResumeArgs {
     /// Takes the edited plan in the middle of a rollout; exposed pods stay exposed
     #[arg(long, group = "how")]
     replan: bool,
+    /// After the set was deleted and its pods were not: creates it at the commit that they run, without a restart
+    #[arg(long, group = "how")]
+    recreate: bool,
     #[command(flatten)]
     asked: Asked,
 }
@@ -105,6 +113,9 @@ pub(super) fn pause(args: &PauseArgs, context: &mut Context<'_>) -> Result<Exit,
 }
 
 pub(super) fn resume(args: &ResumeArgs, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if args.recreate {
+        return recreate::run(&args.asked.name, context);
+    }
     let verb = match (args.overwrite, args.accept, args.replan) {
         (true, ..) => Verb::ResumeOverwrite,
         (_, true, _) => Verb::ResumeAccept,
