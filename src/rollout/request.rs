@@ -296,10 +296,13 @@ fn overwrite(case: &Case<'_>, request: &Request) -> Result<Decision, String> {
         let mut anew = record.clone();
         anew.failed
             .retain(|failed| failed.commit != case.record.target.commit || failed.hash != case.record.target.hash);
+        let owned = matches!(case.observed.refused, Some((Reason::Drifted, _)));
         match stable_again(case, desired, &anew, ApplyKind::Overwrite) {
             Some(Ok(decision)) => return Ok(decision),
-            // Where something has drifted besides, that is put back.
-            Some(Err(_)) | None if drift_of(case).is_some() => {}
+            // Where something has drifted besides, that is put back; a newer commit that another owner of a field
+            // keeps out is let in.
+            Some(Err(_)) | None
+                if drift_of(case).is_some() || (owned && desired.tip.hash != case.record.target.hash) => {}
             Some(Err(why)) => return Err(why),
             None => {
                 return Err("pods run what was promoted already: `retry` takes it as it is, or push a revert".into());
