@@ -23,7 +23,7 @@ impl Source {
     /// What the files that are staged say.
     ///
     /// # Errors
-    /// See [`Mirror::staged_files`].
+    /// See [`crate::git::Mirror::staged_files`].
     pub fn staged_contents(&mut self, checks: Checks) -> Result<Contents, GitError> {
         let listing = self.mirror.staged_files()?;
         self.contents_of(listing, checks)
