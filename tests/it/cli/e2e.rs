@@ -80,7 +80,8 @@ impl Site {
     fn push(&self, image: &str, message: &str) {
         self.repo.write("web.yaml", SET.replace("IMAGE", image));
         self.repo.write("rollout-plan.yaml", PLAN);
-        self.repo.commit(message);
+        // Commits of the same content and date are the same ones, and a repository is told by its commits.
+        self.repo.commit(&format!("{message}, in {}", self.namespace));
         self.repo.push();
     }
 
